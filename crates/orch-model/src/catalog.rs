@@ -1,0 +1,293 @@
+//! All files of a site as types, with every reference known to hold.
+//!
+//! A [`Catalog`] exists only where nothing is wrong with the files in its [`Scope`]; what it leaves open is what
+//! only a request can say: which manifest, on which host, in which mode.
+
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::borrow::Borrow;
+use core::str::FromStr;
+
+use crate::check;
+use crate::decode::Decode;
+use crate::files::{Host, Manifest, Posture, Preset, Site, Spec, bring_up_to_date};
+use crate::problem::{Problem, Problems};
+use crate::source::{FileKind, Source, Sources};
+use crate::text::{self, Finding, Reporter};
+use crate::word::{HostName, ManifestName, PostureName, PresetName, SpecName};
+
+/// Which files are looked at.
+#[derive(Debug, Clone, Copy)]
+pub enum Scope<'s> {
+    /// Every file of the site.
+    Site,
+    /// One manifest and what it reaches: a mistake in an unrelated file stops nobody's work.
+    Manifest {
+        /// The manifest.
+        name: &'s ManifestName,
+        /// The host that the command names.
+        host: Option<&'s HostName>,
+    },
+}
+
+/// The files of a site in which every reference holds.
+#[derive(Debug)]
+pub struct Catalog<'a> {
+    pub(crate) site: Parsed<'a, Site>,
+    pub(crate) hosts: Files<'a, HostName, Host>,
+    pub(crate) manifests: Files<'a, ManifestName, Manifest>,
+    pub(crate) specs: Files<'a, SpecName, Spec>,
+    pub(crate) presets: Files<'a, PresetName, Preset>,
+    pub(crate) postures: Files<'a, PostureName, Posture>,
+    warnings: Problems,
+}
+
+/// Reads the files of a site that are in scope, and reports all that is wrong with them.
+pub fn parse<'a>(sources: &'a Sources, scope: Scope<'_>) -> Result<Catalog<'a>, Problems> {
+    let mut catalog = Catalog {
+        site: parse_site(sources),
+        hosts: Files::index(sources, FileKind::Host),
+        manifests: Files::index(sources, FileKind::Manifest),
+        specs: Files::index(sources, FileKind::Spec),
+        presets: Files::index(sources, FileKind::Preset),
+        postures: Files::index(sources, FileKind::Posture),
+        warnings: Problems::default(),
+    };
+    match scope {
+        Scope::Site => catalog.parse_everything(),
+        Scope::Manifest { name, host } => catalog.parse_reach(name, host)?,
+    }
+    check::references(&mut catalog);
+    let problems = catalog.take_problems(scope);
+    if problems.has_errors() {
+        return Err(problems);
+    }
+    catalog.warnings = problems;
+    Ok(catalog)
+}
+
+impl Catalog<'_> {
+    /// What is out of date, though it can be used.
+    pub fn warnings(&self) -> &Problems {
+        &self.warnings
+    }
+
+    /// The names of the manifests, read or not.
+    pub fn manifests(&self) -> impl Iterator<Item = &ManifestName> {
+        self.manifests.names()
+    }
+
+    /// The names of the hosts, read or not.
+    pub fn hosts(&self) -> impl Iterator<Item = &HostName> {
+        self.hosts.names()
+    }
+
+    /// What the manifest says it is for.
+    pub fn description(&self, manifest: &ManifestName) -> Option<&str> {
+        self.manifests.get(manifest)?.description.as_deref()
+    }
+
+    fn parse_everything(&mut self) {
+        self.hosts.parse_all();
+        self.manifests.parse_all();
+        self.specs.parse_all();
+        self.presets.parse_all();
+        self.postures.parse_all();
+    }
+
+    fn parse_reach(&mut self, name: &ManifestName, host: Option<&HostName>) -> Result<(), Problems> {
+        self.manifests.require(name, "manifest")?;
+        if let Some(host) = host {
+            self.hosts.require(host, "host")?;
+        }
+        if let Some(manifest) = self.manifests.get(name) {
+            for node in manifest.nodes.iter() {
+                self.hosts.parse_if_known(node.host.as_deref());
+                self.specs.parse_if_known(node.spec.as_deref());
+                self.presets.parse_if_known(node.preset.as_deref());
+            }
+        }
+        for spec in self.specs.parsed() {
+            match spec.posture() {
+                Ok(named) => self.postures.parse_if_known(Some(named)),
+                Err(default) => self.postures.parse_if_known(Some(&default)),
+            }
+        }
+        Ok(())
+    }
+
+    fn take_problems(&mut self, scope: Scope<'_>) -> Problems {
+        let mut all = self.site.take_problems();
+        let mut take = |problems: Problems| all = core::mem::take(&mut all).and(problems);
+        take(self.hosts.take_problems(scope));
+        take(self.manifests.take_problems(scope));
+        take(self.specs.take_problems(scope));
+        take(self.presets.take_problems(scope));
+        take(self.postures.take_problems(scope));
+        all
+    }
+}
+
+fn parse_site(sources: &Sources) -> Parsed<'_, Site> {
+    let mut files = sources.of_kind(FileKind::Site);
+    match files.next() {
+        None => Parsed { value: Site::absent(), reporter: Reporter::new("site.yaml") },
+        Some(source) => {
+            let mut parsed = Parsed::read(source);
+            for second in files {
+                parsed.reporter.report(Finding::about_file(format!("`{}` says the same", second.path)));
+            }
+            parsed
+        }
+    }
+}
+
+/// One file: what could be read of it, and where to say what is wrong with it.
+#[derive(Debug)]
+pub(crate) struct Parsed<'a, T> {
+    pub(crate) value: Option<T>,
+    pub(crate) reporter: Reporter<'a>,
+}
+
+impl<'a, T: Decode> Parsed<'a, T> {
+    fn read(source: &'a Source) -> Self {
+        let mut reporter = Reporter::new(&source.path);
+        let value = Self::decode(source, &mut reporter);
+        Self { value, reporter }
+    }
+
+    fn decode(source: &'a Source, reporter: &mut Reporter<'a>) -> Option<T> {
+        let text = text::decode_utf8(source, reporter)?;
+        let mut value = text::read(source.place.format, text, reporter)?;
+        bring_up_to_date(source.place.kind, &mut value, reporter)?;
+        T::decode(&value, reporter)
+    }
+
+    fn take_problems(&mut self) -> Problems {
+        let emptied = self.reporter.emptied();
+        core::mem::replace(&mut self.reporter, emptied).finish()
+    }
+}
+
+/// The files of one kind: every name is known, and those in scope are read.
+#[derive(Debug)]
+pub(crate) struct Files<'a, N, T> {
+    kind: FileKind,
+    sources: BTreeMap<N, &'a Source>,
+    parsed: BTreeMap<N, Parsed<'a, T>>,
+    /// Files whose name cannot be a key, or is another file's key too; they matter where the whole site does.
+    misplaced: Vec<Problem>,
+}
+
+impl<'a, N: Ord + Clone + FromStr<Err = String>, T: Decode> Files<'a, N, T> {
+    fn index(sources: &'a Sources, kind: FileKind) -> Self {
+        let mut files =
+            Self { kind, sources: BTreeMap::new(), parsed: BTreeMap::new(), misplaced: Vec::new() };
+        for source in sources.of_kind(kind) {
+            match source.place.stem.parse() {
+                Ok(name) => files.insert(name, source),
+                Err(why) => files.misplace(source, format!("the file's name {why}")),
+            }
+        }
+        files
+    }
+
+    fn insert(&mut self, name: N, source: &'a Source) {
+        if let Some(first) = self.sources.get(&name) {
+            let message = format!("`{}` has the same name: a {} is one file", first.path, self.kind);
+            self.misplace(source, message);
+            return;
+        }
+        self.sources.insert(name, source);
+    }
+
+    fn misplace(&mut self, source: &Source, message: String) {
+        let mut reporter = Reporter::new(&source.path);
+        reporter.report(Finding::about_file(message));
+        self.misplaced.extend(reporter.finish().iter().cloned());
+    }
+
+    fn parse_all(&mut self) {
+        let unread = self.sources.iter().map(|(name, source)| (name.clone(), Parsed::read(source)));
+        self.parsed = unread.collect();
+    }
+
+    fn parse_if_known(&mut self, name: Option<&N>) {
+        if let Some((name, source)) = name.and_then(|name| self.sources.get_key_value(name))
+            && !self.parsed.contains_key(name)
+        {
+            self.parsed.insert(name.clone(), Parsed::read(source));
+        }
+    }
+
+    /// Reads the file that a request names.
+    fn require(&mut self, name: &N, noun: &str) -> Result<(), Problems>
+    where
+        N: Borrow<str>,
+    {
+        if !self.is_known(name) {
+            return Err(self.unknown(name, noun).into());
+        }
+        self.parse_if_known(Some(name));
+        Ok(())
+    }
+
+    /// Says that a request names a file that is not there.
+    pub(crate) fn unknown(&self, name: &N, noun: &str) -> Problem
+    where
+        N: Borrow<str>,
+    {
+        let names = self.sources.keys().map(Borrow::borrow);
+        let cx = Reporter::new("");
+        let name: &str = name.borrow();
+        let problem =
+            Problem::with_request(format!("there is no {noun} `{name}` in {}/", self.kind.folder()));
+        match crate::decode::suggestion(name, names, &cx) {
+            Some(hint) => problem.hint(hint),
+            None => problem,
+        }
+    }
+
+    /// Whether a file of this name exists, broken or not.
+    pub(crate) fn is_known(&self, name: &N) -> bool {
+        self.sources.contains_key(name)
+    }
+
+    pub(crate) fn names(&self) -> impl Iterator<Item = &N> + Clone {
+        self.sources.keys()
+    }
+
+    pub(crate) fn get(&self, name: &N) -> Option<&T> {
+        self.parsed.get(name)?.value.as_ref()
+    }
+
+    /// Starts a report about a file that was read.
+    pub(crate) fn reporter(&self, name: &N) -> Option<Reporter<'a>> {
+        self.parsed.get(name).map(|parsed| parsed.reporter.emptied())
+    }
+
+    pub(crate) fn parsed(&self) -> impl Iterator<Item = &T> {
+        self.parsed.values().filter_map(|parsed| parsed.value.as_ref())
+    }
+
+    /// Each file that could be read, with the place for what is wrong with it.
+    pub(crate) fn each(&mut self) -> impl Iterator<Item = (&N, &T, &mut Reporter<'a>)> {
+        self.parsed.iter_mut().filter_map(|(name, parsed)| {
+            let Parsed { value, reporter } = parsed;
+            value.as_ref().map(|value| (name, value, reporter))
+        })
+    }
+
+    fn take_problems(&mut self, scope: Scope<'_>) -> Problems {
+        let mut all: Vec<Problem> = Vec::new();
+        if matches!(scope, Scope::Site) {
+            all.append(&mut self.misplaced);
+        }
+        for parsed in self.parsed.values_mut() {
+            all.extend(parsed.take_problems().iter().cloned());
+        }
+        Problems::new(all)
+    }
+}

@@ -1,0 +1,175 @@
+//! The effective configuration of a node: spec, posture and site in one.
+//!
+//! It is what the driver pushes and what the spec server answers, byte for byte the same, and its digest is how a
+//! node is known to be up to date.
+
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::net::IpAddr;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
+
+use crate::digest::Digest;
+use crate::files::{Health, Hypervisor, Install, Rollout, RootLogin, Trigger, YesNo};
+use crate::identity::Identity;
+use crate::unit::{Cidr, Timespan};
+use crate::word::{
+    Domain, FileMode, KeyName, NodeName, NodePath, Package, PublicKey, SpecName, TimeZone, Unit, UserName,
+};
+
+/// What one node becomes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Config {
+    /// Who the node is.
+    pub node: Identity,
+    /// The spec that this came from.
+    pub spec: SpecName,
+    /// Its host name.
+    pub hostname: NodeName,
+    /// What it shares with the other nodes of this spec on this host.
+    #[serde(flatten)]
+    pub role: Arc<Role>,
+}
+
+impl Config {
+    /// How a node is known to be up to date.
+    pub fn digest(&self) -> Digest {
+        Digest::of(self)
+    }
+}
+
+/// What all nodes of a spec on a host become.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Role {
+    /// The domain, where one is known.
+    pub domain: Option<Domain>,
+    /// How it gets its address.
+    pub network: Network,
+    /// The time zone.
+    pub timezone: TimeZone,
+    /// Accounts.
+    pub users: Vec<User>,
+    /// How the SSH server answers.
+    pub ssh: Ssh,
+    /// Whether users with sudo need no password for it.
+    pub sudo_nopasswd: bool,
+    /// Whether addresses that guess passwords are shut out.
+    pub fail2ban: bool,
+    /// Packages: the site's, the spec's, the posture's, each once.
+    pub packages: Vec<Package>,
+    /// Services to run and not to run.
+    pub services: Services,
+    /// The software with which it hosts others, where it does.
+    pub hypervisor: Option<Hypervisor>,
+    /// Files.
+    pub files: Vec<File>,
+    /// Secrets that it is given as files in memory, by name.
+    pub secrets: Vec<Secret>,
+    /// Whether it reads sops files itself.
+    pub enroll_recipient: bool,
+    /// NixOS modules that make it up, where it is NixOS.
+    pub nixos: Option<Nixos>,
+    /// What must hold for it to count as healthy.
+    pub health: Vec<Health>,
+    /// When it converges again.
+    pub run: Run,
+    /// Free keys, as the spec says them.
+    pub config: BTreeMap<String, Json>,
+}
+
+/// How a node gets its address.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Network {
+    /// It asks.
+    Dhcp,
+    /// It has a fixed one.
+    Static {
+        /// The address with its prefix.
+        ip: Cidr,
+        /// The gateway, where there is one.
+        gateway: Option<IpAddr>,
+        /// Name servers.
+        dns: Vec<IpAddr>,
+    },
+}
+
+/// An account.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct User {
+    /// Its name.
+    pub name: UserName,
+    /// Whether it may use sudo.
+    pub sudo: bool,
+    /// The keys that open it.
+    pub ssh_keys: Vec<PublicKey>,
+}
+
+/// How the SSH server answers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Ssh {
+    /// The port it listens on.
+    pub port: u16,
+    /// Whether root may log in.
+    pub permit_root_login: RootLogin,
+    /// Whether a password is enough.
+    pub password_authentication: YesNo,
+}
+
+/// Services to run and not to run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Services {
+    /// Run, now and after a reboot.
+    pub enable: Vec<Unit>,
+    /// Do not.
+    pub disable: Vec<Unit>,
+}
+
+/// A file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct File {
+    /// Where it lies.
+    pub path: NodePath,
+    /// What it holds.
+    pub content: String,
+    /// Its permission bits.
+    pub mode: FileMode,
+    /// Who owns it.
+    pub owner: UserName,
+}
+
+/// A secret, by name.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Secret {
+    /// Which one.
+    pub name: KeyName,
+    /// Where it appears.
+    pub path: NodePath,
+    /// Its permission bits.
+    pub mode: FileMode,
+    /// Who owns it.
+    pub owner: UserName,
+}
+
+/// NixOS modules that make up a node.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Nixos {
+    /// Modules, as paths relative to the site.
+    pub modules: Vec<String>,
+    /// How a new system reaches the node.
+    pub rollout: Rollout,
+    /// How a machine without NixOS gets it, where it should.
+    pub install: Option<Install>,
+}
+
+/// When a node that pulls converges again.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// When.
+    pub trigger: Trigger,
+    /// How often, where the trigger is a schedule.
+    pub interval: Timespan,
+}

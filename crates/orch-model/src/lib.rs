@@ -1,0 +1,48 @@
+//! What a site says, and what it means.
+//!
+//! Text goes in, a [`Fleet`] comes out: [`parse`] turns the files of a site into a [`Catalog`] in which every
+//! reference is known to hold, and [`resolve`] turns a catalog and a request into a fleet in which every node has
+//! its place, size, mode and configuration. Every problem of every file is told at once.
+//!
+//! The crate is `no_std`: it cannot reach a file, an environment variable, a clock or a network, so the same text
+//! always means the same fleet.
+
+#![no_std]
+
+extern crate alloc;
+
+mod catalog;
+mod check;
+pub mod config;
+mod decode;
+mod digest;
+mod files;
+mod fleet;
+mod identity;
+mod nearest;
+mod problem;
+mod resolve;
+mod schema;
+mod source;
+mod text;
+mod unit;
+mod word;
+
+pub use catalog::{Catalog, Scope, parse};
+pub use config::Config;
+pub use digest::Digest;
+pub use files::{
+    Health, Hypervisor, Install, Mode, NodeKind, OnError, Pattern, ProviderKind, Rollout, RootLogin, Trigger,
+    VmidRange, YesNo,
+};
+pub use fleet::{Fleet, Hetzner, Host, HostSsh, Node, Provider, Proxmox, Settings, Size, Timeouts, Trust};
+pub use identity::Identity;
+pub use problem::{Excerpt, Position, Problem, Problems, Severity};
+pub use resolve::{Request, resolve};
+pub use schema::schemas;
+pub use source::{FileKind, Format, MAX_FILE_BYTES, Place, Source, Sources};
+pub use unit::{Cidr, SecretRef, Timespan};
+pub use word::{
+    Domain, FileMode, Fingerprint, HostName, KeyName, ManifestName, NodeName, NodePath, Package, PostureName,
+    PresetName, PublicKey, SiteName, SpecName, Tag, TimeZone, Unit, Url, UserName,
+};

@@ -1,0 +1,91 @@
+{
+  lib,
+  stdenv,
+  rustPlatform,
+  rustc,
+  installShellFiles,
+
+  # The whole workspace's tests, beside the build of the one binary. `nix flake check` turns them on.
+  runTests ? false,
+}:
+
+let
+  inherit ((lib.importTOML ../Cargo.toml).workspace) package;
+
+  # Read from the manifest, so that Cargo and Nix cannot disagree about the oldest compiler.
+  rustVersion = package.rust-version;
+
+  # Cargo would refuse an older compiler too, but only after all dependencies are fetched and without the remedy.
+  # It guards the source and not the package, so that `override` can still be reached.
+  requireRust = lib.throwIf (lib.versionOlder (lib.getVersion rustc) rustVersion) ''
+    orch needs rustc ${rustVersion} or newer, and this nixpkgs has ${lib.getVersion rustc}.
+    NixOS 26.05 is the first release that is new enough. Either leave orch's own nixpkgs in place (no
+    `inputs.nixpkgs.follows` for it), or let it follow nixos-26.05 or newer, or give it another compiler:
+      orch.override { inherit (newer) rustc rustPlatform; }
+  '';
+
+  # What the compiler and the tests read, and nothing else: a change elsewhere rebuilds nothing.
+  # A folder that this tree does not have is skipped; the compiler and the tests say what they miss.
+  sources = lib.fileset.unions (
+    [
+      ../Cargo.toml
+      ../Cargo.lock
+      ../crates
+    ]
+    ++ map lib.fileset.maybeMissing [
+      # The sample site and the fixtures: the tests plan it.
+      ../docs
+      ../hosts
+      ../manifests
+      ../postures
+      ../presets
+      ../site.yaml
+      ../specs
+      ../tests
+    ]
+  );
+in
+rustPlatform.buildRustPackage {
+  pname = "orch";
+  inherit (package) version;
+
+  src = requireRust (
+    lib.fileset.toSource {
+      root = ../.;
+      fileset = sources;
+    }
+  );
+  cargoLock.lockFile = ../Cargo.lock;
+
+  cargoBuildFlags = [
+    "--package"
+    "orch-cli"
+  ];
+
+  doCheck = runTests;
+  cargoTestFlags = [ "--workspace" ];
+
+  nativeBuildInputs = [ installShellFiles ];
+
+  # The binary writes its own completions and manual, so they cannot lag behind it. A cross build cannot run it.
+  postInstall = lib.optionalString (stdenv.buildPlatform.canExecute stdenv.hostPlatform) ''
+    installShellCompletion --cmd orch \
+      --bash <("$out/bin/orch" completions bash) \
+      --fish <("$out/bin/orch" completions fish) \
+      --zsh <("$out/bin/orch" completions zsh)
+
+    mkdir man-pages
+    "$out/bin/orch" man man-pages
+    installManPage man-pages/*
+  '';
+
+  meta = {
+    inherit (package) description;
+    license = with lib.licenses; [
+      mit
+      asl20
+    ];
+    mainProgram = "orch";
+    platforms = lib.platforms.linux;
+  };
+}

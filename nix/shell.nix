@@ -1,0 +1,18 @@
+{
+  mkShell,
+  cargo,
+  clippy,
+  rust-analyzer,
+  rustc,
+  rustfmt,
+}:
+
+mkShell {
+  packages = [
+    cargo
+    clippy
+    rust-analyzer
+    rustc
+    rustfmt
+  ];
+}
