@@ -171,6 +171,8 @@ pub struct Hetzner {
 pub struct Node {
     /// Who it is.
     pub identity: Identity,
+    /// The entry of the manifest that describes it: its own name, or with `count` the name that several share.
+    pub entry: NodeName,
     /// What kind of machine it is.
     pub kind: NodeKind,
     /// What it is made from: an image, or for a container a template.

@@ -188,6 +188,7 @@ impl Resolver<'_, '_> {
                 node: (*entry.name).clone(),
                 host: host.name.clone(),
             },
+            entry: (*entry.name).clone(),
             kind: *entry.kind,
             image: self.image(entry, host),
             size,

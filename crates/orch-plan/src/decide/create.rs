@@ -1,0 +1,144 @@
+//! `create`: make what is missing, mend what can be mended in place, make anew only what may be.
+
+use alloc::borrow::ToOwned;
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use orch_model::{Node, NodeName};
+
+use super::{Decider, Decision, configure, reference, stale};
+use crate::action::{Action, MachineRef, MachineSpec};
+use crate::differ::differences;
+use crate::observed::{Abilities, Machine, MachineState};
+use crate::plan::Verdict;
+
+impl Decider<'_> {
+    pub(super) fn create(
+        &mut self,
+        node: &Node,
+        places: &BTreeMap<&NodeName, usize>,
+        abilities: Abilities,
+    ) -> Decision {
+        match *self.machines_of(node) {
+            [] => self.create_missing(node, places),
+            [machine] => self.mend(node, machine, abilities),
+            [first, second, ..] => Decision::refused(format!(
+                "two machines bear its mark (`{}` and `{}`): destroy it, then create it",
+                first.id, second.id
+            )),
+        }
+    }
+
+    fn create_missing(&mut self, node: &Node, places: &BTreeMap<&NodeName, usize>) -> Decision {
+        if let Some(parent) = &node.parent
+            && !places.contains_key(parent)
+            && self.machines_named(&node.identity.host, parent).is_empty()
+        {
+            return Decision::refused(format!("its parent `{parent}` does not exist, and is not selected"));
+        }
+        match self.machine_spec(node) {
+            Ok(machine) => Decision {
+                verdict: Verdict::Create,
+                why: Vec::new(),
+                down: Vec::new(),
+                up: made(Action::Create { machine }, node),
+            },
+            Err(why) => Decision::refused(why),
+        }
+    }
+
+    /// Decides about a machine that is there.
+    fn mend(&mut self, node: &Node, machine: &Machine, abilities: Abilities) -> Decision {
+        let Some(found) = reference(machine) else {
+            return Decision::refused("it lost its mark");
+        };
+        if let Some(parent) = node.parent.as_ref().filter(|parent| self.is_made_anew(parent)) {
+            return self.replace(node, found, Vec::from([format!("its parent `{parent}` is made anew")]));
+        }
+        if machine.state == MachineState::Partial {
+            return adopt(node, machine, found);
+        }
+        let differences = differences(node, machine, abilities);
+        let in_place = differences.iter().all(|difference| difference.in_place);
+        let mut why: Vec<String> = differences.into_iter().map(|difference| difference.what).collect();
+        if !in_place && self.goal.replace {
+            return self.replace(node, found, why);
+        }
+        if !in_place {
+            return Decision { verdict: Verdict::NeedsReplace, why, down: Vec::new(), up: Vec::new() };
+        }
+        let mut up = Vec::new();
+        if machine.size != node.size {
+            up.push(Action::Resize { machine: found.clone(), from: machine.size, to: node.size });
+        }
+        if machine.state == MachineState::Stopped {
+            why.push("stopped".to_owned());
+            up.push(Action::Start { machine: found });
+        }
+        if let Some(reason) = stale(node, machine) {
+            why.push(reason.to_owned());
+            up.extend(configure(node));
+        }
+        let verdict = if up.is_empty() { Verdict::Unchanged } else { Verdict::Change };
+        Decision { verdict, why, down: Vec::new(), up }
+    }
+
+    fn is_made_anew(&self, parent: &NodeName) -> bool {
+        self.verdicts.get(parent) == Some(&Verdict::Replace)
+    }
+
+    fn replace(&mut self, node: &Node, found: MachineRef, why: Vec<String>) -> Decision {
+        // The old machine is gone by the time the new one is made: its name and a VMID insisted on are free again.
+        let vmid = match node.vmid {
+            Some(vmid) => Ok(Some(vmid)),
+            None => self.names.vmid(node),
+        };
+        match vmid {
+            Ok(vmid) => {
+                let machine = MachineSpec { name: found.name.clone(), vmid, ..unnamed_spec(node) };
+                Decision {
+                    verdict: Verdict::Replace,
+                    why,
+                    down: Vec::from([Action::Destroy { machine: found }]),
+                    up: made(Action::Create { machine }, node),
+                }
+            }
+            Err(why) => Decision::refused(why),
+        }
+    }
+
+    fn machine_spec(&mut self, node: &Node) -> Result<MachineSpec, String> {
+        let vmid = self.names.vmid(node)?;
+        let name = self.names.name(&node.identity)?;
+        Ok(MachineSpec { name, vmid, ..unnamed_spec(node) })
+    }
+}
+
+fn adopt(node: &Node, machine: &Machine, found: MachineRef) -> Decision {
+    let spec = MachineSpec { vmid: machine.vmid, name: machine.name.clone(), ..unnamed_spec(node) };
+    Decision {
+        verdict: Verdict::Change,
+        why: Vec::from(["an interrupted run began to make it".to_owned()]),
+        down: Vec::new(),
+        up: made(Action::Adopt { found, machine: spec }, node),
+    }
+}
+
+/// What brings a machine up that is new: made, then configured.
+fn made(first: Action, node: &Node) -> Vec<Action> {
+    core::iter::once(first).chain(configure(node)).collect()
+}
+
+/// What a machine is to be, but for its name and VMID.
+fn unnamed_spec(node: &Node) -> MachineSpec {
+    MachineSpec {
+        name: String::new(),
+        kind: node.kind,
+        image: node.image.clone(),
+        size: node.size,
+        vmid: None,
+        parent: node.parent.clone(),
+    }
+}

@@ -1,0 +1,238 @@
+//! Fleet and observation to plan: what happens to each node, and why.
+
+mod create;
+mod leftover;
+
+use alloc::borrow::ToOwned;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use orch_model::{Digest, Fleet, HostName, Node, NodeName, Problems};
+
+use crate::action::{Action, MachineRef};
+use crate::naming::Names;
+use crate::observed::{Abilities, Applied, HostView, Machine, MachineState, Marks, Observed};
+use crate::plan::{Goal, Leftover, NodePlan, Plan, Verb, Verdict};
+
+/// Decides what is to be done to reach `goal`. Fails only where the goal picks nodes that the fleet does not have.
+pub fn plan(fleet: &Fleet, observed: &Observed, goal: &Goal) -> Result<Plan, Problems> {
+    let picked = goal.only.pick(fleet)?;
+    let mut decider = Decider {
+        fleet,
+        observed,
+        goal,
+        names: Names::taken(fleet, observed),
+        machines: ours(fleet, observed),
+        verdicts: BTreeMap::new(),
+    };
+    let mut nodes = decider.nodes(&picked);
+    let all_picked = !picked.contains(&false);
+    let leftovers = decider.leftovers();
+    let leftovers = match goal.verb {
+        Verb::Destroy if all_picked => {
+            nodes.extend(leftovers.into_iter().map(|leftover| decider.destroy_leftover(leftover)));
+            Vec::new()
+        }
+        _ => leftovers,
+    };
+    Ok(seal(fleet, goal, nodes, leftovers))
+}
+
+/// Puts the digest under a plan.
+fn seal(fleet: &Fleet, goal: &Goal, nodes: Vec<NodePlan>, leftovers: Vec<Leftover>) -> Plan {
+    let mut plan = Plan {
+        verb: goal.verb,
+        site: fleet.site.clone(),
+        manifest: fleet.manifest.clone(),
+        hosts: nodes.iter().map(|node| node.identity.host.clone()).collect(),
+        on_error: fleet.settings.on_error,
+        parallelism: fleet.settings.parallelism,
+        timeouts: fleet.settings.timeouts,
+        nodes,
+        leftovers,
+        digest: Digest::of_bytes(&[]),
+    };
+    plan.digest = Digest::of(&plan);
+    plan
+}
+
+/// The machines that bear this site's and this manifest's marks, by host and node.
+type Ours<'o> = BTreeMap<&'o HostName, BTreeMap<&'o NodeName, Vec<&'o Machine>>>;
+
+fn ours<'o>(fleet: &Fleet, observed: &'o Observed) -> Ours<'o> {
+    let mut ours: Ours<'o> = BTreeMap::new();
+    for (host, view) in observed.hosts.iter().filter(|(host, _)| fleet.hosts.contains_key(*host)) {
+        for machine in view.machines() {
+            let marks = machine.marks.as_ref();
+            let mine = |marks: &&Marks| {
+                marks.site == fleet.site && marks.manifest == fleet.manifest && marks.host == *host
+            };
+            if let Some(marks) = marks.filter(mine) {
+                ours.entry(host).or_default().entry(&marks.node).or_default().push(machine);
+            }
+        }
+    }
+    ours
+}
+
+struct Decider<'f> {
+    fleet: &'f Fleet,
+    observed: &'f Observed,
+    goal: &'f Goal,
+    names: Names<'f>,
+    machines: Ours<'f>,
+    /// What was decided for the nodes before this one, parents among them.
+    verdicts: BTreeMap<&'f NodeName, Verdict>,
+}
+
+/// What was decided for one node.
+struct Decision {
+    verdict: Verdict,
+    why: Vec<String>,
+    down: Vec<Action>,
+    up: Vec<Action>,
+}
+
+impl Decision {
+    const fn unchanged() -> Self {
+        Self { verdict: Verdict::Unchanged, why: Vec::new(), down: Vec::new(), up: Vec::new() }
+    }
+
+    fn refused(why: impl Into<String>) -> Self {
+        Self { verdict: Verdict::Refused, why: Vec::from([why.into()]), down: Vec::new(), up: Vec::new() }
+    }
+}
+
+impl<'f> Decider<'f> {
+    fn nodes(&mut self, picked: &[bool]) -> Vec<NodePlan> {
+        let inhabited = self.inhabited_by_unpicked(picked);
+        let mut places: BTreeMap<&NodeName, usize> = BTreeMap::new();
+        let mut nodes = Vec::new();
+        for (node, _) in self.fleet.nodes.iter().zip(picked).filter(|(_, picked)| **picked) {
+            let decision = self.decide(node, &places, inhabited.get(node.name()).copied());
+            self.verdicts.insert(node.name(), decision.verdict);
+            let needs = node.parent.iter().chain(node.depends_on.iter());
+            let needs: BTreeSet<usize> = needs.filter_map(|name| places.get(name)).copied().collect();
+            places.insert(node.name(), nodes.len());
+            nodes.push(NodePlan {
+                identity: node.identity.clone(),
+                verdict: decision.verdict,
+                why: decision.why,
+                needs: needs.into_iter().collect(),
+                down: decision.down,
+                up: decision.up,
+            });
+        }
+        nodes
+    }
+
+    /// Nodes on which a machine lives that the command is not about, with the name of one such.
+    fn inhabited_by_unpicked(&self, picked: &[bool]) -> BTreeMap<&'f NodeName, &'f NodeName> {
+        let unpicked = self.fleet.nodes.iter().zip(picked).filter(|(_, picked)| !**picked);
+        let existing = unpicked.filter(|(node, _)| !self.machines_of(node).is_empty());
+        existing.filter_map(|(node, _)| Some((node.parent.as_ref()?, node.name()))).collect()
+    }
+
+    fn machines_of(&self, node: &Node) -> &[&'f Machine] {
+        self.machines_named(&node.identity.host, node.name())
+    }
+
+    fn machines_named(&self, host: &HostName, node: &NodeName) -> &[&'f Machine] {
+        self.machines.get::<HostName>(host).and_then(|on| on.get::<NodeName>(node)).map_or(&[], Vec::as_slice)
+    }
+
+    fn decide(
+        &mut self,
+        node: &'f Node,
+        places: &BTreeMap<&NodeName, usize>,
+        inhabitant: Option<&NodeName>,
+    ) -> Decision {
+        let host = &node.identity.host;
+        let abilities = match self.observed.hosts.get(host) {
+            None => return Decision::refused(format!("host `{host}` was not looked at")),
+            Some(HostView::Unreachable { why }) => {
+                return Decision::refused(format!("host `{host}` cannot be looked at: {why}"));
+            }
+            Some(HostView::Seen { abilities, .. }) => *abilities,
+        };
+        let decision = match self.goal.verb {
+            Verb::Create => self.create(node, places, abilities),
+            Verb::Config => self.config(node),
+            Verb::Destroy => self.destroy(node),
+        };
+        match inhabitant {
+            Some(child) if !decision.down.is_empty() => Decision::refused(format!(
+                "`{child}` lives on it and is not selected: use `--only {}+`",
+                node.name()
+            )),
+            _ => decision,
+        }
+    }
+
+    fn config(&self, node: &Node) -> Decision {
+        let machine = match *self.machines_of(node) {
+            [] => return Decision::refused("it does not exist: `create` makes it"),
+            [machine] => machine,
+            [..] => return Decision::refused("several machines bear its mark"),
+        };
+        match machine.state {
+            MachineState::Stopped => return Decision::refused("it is stopped: `create` starts it"),
+            MachineState::Partial => {
+                return Decision::refused("an interrupted run began to make it: `create` finishes it");
+            }
+            MachineState::Running => {}
+        }
+        match stale(node, machine) {
+            None => Decision::unchanged(),
+            Some(reason) => Decision {
+                verdict: Verdict::Change,
+                why: Vec::from([reason.to_owned()]),
+                down: Vec::new(),
+                up: configure(node).into_iter().collect(),
+            },
+        }
+    }
+
+    fn destroy(&self, node: &Node) -> Decision {
+        let down: Vec<Action> = self
+            .machines_of(node)
+            .iter()
+            .filter_map(|machine| reference(machine))
+            .map(|machine| Action::Destroy { machine })
+            .collect();
+        let why = match down.len() {
+            0 => {
+                return Decision {
+                    why: Vec::from(["it does not exist".to_owned()]),
+                    ..Decision::unchanged()
+                };
+            }
+            1 => Vec::new(),
+            several => Vec::from([format!("{several} machines bear its mark")]),
+        };
+        Decision { verdict: Verdict::Destroy, why, down, up: Vec::new() }
+    }
+}
+
+/// Why a machine's configuration is to be applied, if it is.
+fn stale(node: &Node, machine: &Machine) -> Option<&'static str> {
+    let config = node.config.as_ref()?;
+    match machine.applied {
+        Applied::Digest(digest) if digest == config.digest() => None,
+        Applied::Digest(_) => Some("its configuration changed"),
+        Applied::Never => Some("it was never configured"),
+        Applied::Unknown => Some("its configuration cannot be told from outside"),
+    }
+}
+
+fn configure(node: &Node) -> Option<Action> {
+    let config = node.config.clone()?;
+    Some(Action::Configure { digest: config.digest(), mode: node.mode, config })
+}
+
+fn reference(machine: &Machine) -> Option<MachineRef> {
+    let uuid = machine.marks.as_ref()?.uuid;
+    Some(MachineRef { id: machine.id.clone(), name: machine.name.clone(), uuid })
+}

@@ -1,0 +1,128 @@
+//! A plan in words that a person can review.
+
+use alloc::string::String;
+use core::fmt::{self, Display, Formatter};
+
+use orch_model::Size;
+
+use crate::action::{Action, MachineSpec};
+use crate::plan::{NodePlan, Plan, Verdict};
+
+/// `+ create`, `~ change`, `- destroy`, `= unchanged`, each with the why; then the counts and the digest.
+impl Display for Plan {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} on ", self.verb, self.manifest)?;
+        for (index, host) in self.hosts.iter().enumerate() {
+            write!(f, "{}{host}", if index > 0 { ", " } else { "" })?;
+        }
+        writeln!(f, " (site {})\n", self.site)?;
+        let width = self.nodes.iter().map(|node| node.name().as_str().len()).max().unwrap_or(0);
+        let several_hosts = self.hosts.len() > 1;
+        for node in &self.nodes {
+            write_node(f, node, width, several_hosts)?;
+        }
+        for leftover in &self.leftovers {
+            let (node, machine) = (&leftover.identity.node, &leftover.machine);
+            writeln!(
+                f,
+                "  ? left over     {node:width$}  `{}` is no longer described; `destroy` removes it",
+                machine.name
+            )?;
+        }
+        write_counts(f, self)?;
+        write!(f, "plan {}", self.digest.short())
+    }
+}
+
+fn write_node(f: &mut Formatter<'_>, node: &NodePlan, width: usize, several_hosts: bool) -> fmt::Result {
+    let (symbol, word) = match node.verdict {
+        Verdict::Create => ('+', "create"),
+        Verdict::Change => ('~', "change"),
+        Verdict::Replace => ('±', "replace"),
+        Verdict::Destroy => ('-', "destroy"),
+        Verdict::Unchanged => ('=', "unchanged"),
+        Verdict::NeedsReplace => ('!', "needs replace"),
+        Verdict::Refused => ('!', "refused"),
+    };
+    let mut about = String::new();
+    let mut add = |text: &str| {
+        if !about.is_empty() {
+            about.push_str("; ");
+        }
+        about.push_str(text);
+    };
+    if several_hosts {
+        add(&alloc::format!("on {}", node.identity.host));
+    }
+    node.why.iter().for_each(|why| add(why));
+    if node.verdict == Verdict::NeedsReplace {
+        add("only --replace mends that");
+    }
+    let line = alloc::format!("  {symbol} {word:13} {:width$}  {about}", node.name().as_str());
+    writeln!(f, "{}", line.trim_end())?;
+    for action in node.down.iter().chain(&node.up) {
+        write_action(f, action)?;
+    }
+    Ok(())
+}
+
+fn write_action(f: &mut Formatter<'_>, action: &Action) -> fmt::Result {
+    write!(f, "      {:12}", action.verb())?;
+    match action {
+        Action::Create { machine } | Action::Adopt { machine, .. } => write_machine(f, machine)?,
+        Action::Resize { from, to, .. } => {
+            write_size(f, *from)?;
+            f.write_str(" -> ")?;
+            write_size(f, *to)?;
+        }
+        Action::Start { machine } | Action::Destroy { machine } => {
+            write!(f, "`{}` (id {}, mark {})", machine.name, machine.id, machine.uuid)?;
+        }
+        Action::Configure { config, mode, digest } => {
+            write!(f, "as {}, by {mode} ({})", config.spec, digest.short())?;
+            if !config.role.secrets.is_empty() {
+                f.write_str(", secrets")?;
+            }
+            for (index, secret) in config.role.secrets.iter().enumerate() {
+                write!(f, "{} {}", if index > 0 { "," } else { "" }, secret.name)?;
+            }
+        }
+    }
+    writeln!(f)
+}
+
+fn write_machine(f: &mut Formatter<'_>, machine: &MachineSpec) -> fmt::Result {
+    write!(f, "`{}`: {} from {}, ", machine.name, machine.kind, machine.image)?;
+    write_size(f, machine.size)?;
+    if let Some(vmid) = machine.vmid {
+        write!(f, ", VMID {vmid}")?;
+    }
+    match &machine.parent {
+        Some(parent) => write!(f, ", inside {parent}"),
+        None => Ok(()),
+    }
+}
+
+fn write_size(f: &mut Formatter<'_>, size: Size) -> fmt::Result {
+    let plural = if size.cores == 1 { "" } else { "s" };
+    write!(f, "{} core{plural}, {} MB, {} GB", size.cores, size.memory, size.disk)
+}
+
+fn write_counts(f: &mut Formatter<'_>, plan: &Plan) -> fmt::Result {
+    let counts = plan.counts();
+    let plural = if plan.nodes.len() == 1 { "" } else { "s" };
+    write!(f, "\n{} node{plural}:", plan.nodes.len())?;
+    let shown = [
+        (counts.create, "to create"),
+        (counts.change, "to change"),
+        (counts.destroy, "to destroy"),
+        (counts.unchanged, "unchanged"),
+        (counts.blocked, "blocked"),
+    ];
+    let mut separator = " ";
+    for (count, word) in shown.into_iter().filter(|(count, _)| *count > 0) {
+        write!(f, "{separator}{count} {word}")?;
+        separator = ", ";
+    }
+    writeln!(f)
+}
