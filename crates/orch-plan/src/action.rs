@@ -38,6 +38,8 @@ pub enum Action {
     },
     /// Make the machine's configuration true.
     Configure {
+        /// The machine, where it was there before; else it is the one that the action before this makes.
+        machine: Option<MachineRef>,
         /// What it becomes.
         config: Config,
         /// How that is recognised.
@@ -65,14 +67,15 @@ impl Action {
         }
     }
 
-    /// The machine that must be found again before it is touched; a new one, and a configured one, has none yet.
+    /// The machine that must be found again before it is touched; one that this plan makes is not there yet.
     pub const fn machine(&self) -> Option<&MachineRef> {
         match self {
             Self::Adopt { found: machine, .. }
             | Self::Resize { machine, .. }
             | Self::Start { machine }
             | Self::Destroy { machine } => Some(machine),
-            Self::Create { .. } | Self::Configure { .. } => None,
+            Self::Configure { machine, .. } => machine.as_ref(),
+            Self::Create { .. } => None,
         }
     }
 }

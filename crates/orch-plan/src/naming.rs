@@ -5,7 +5,7 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::String;
 
-use orch_model::{Fleet, HostName, Identity, Node, Provider, Proxmox};
+use orch_model::{Fleet, HostName, Identity, Node, Provider, VmidRange};
 
 use crate::observed::Observed;
 
@@ -22,6 +22,8 @@ struct Taken {
     vmids: BTreeMap<u32, String>,
     /// VMIDs that nodes insist on; none of them is derived for another node.
     insisted: BTreeSet<u32>,
+    /// Whether none is left to derive.
+    exhausted: bool,
 }
 
 impl<'f> Names<'f> {
@@ -56,9 +58,10 @@ impl<'f> Names<'f> {
         Err(format!("its names `{plain}` and `{distinct}` belong to other machines"))
     }
 
-    /// The VMID that the manifest insists on, or one derived from the identity, probing past what is taken. Hosts
-    /// without VMIDs have none; inside another node the numbers are that node's own, and none is derived here.
-    pub(crate) fn vmid(&mut self, node: &Node) -> Result<Option<u32>, String> {
+    /// The VMID that the manifest insists on, or one derived from the identity, probing past what is taken. A machine
+    /// that is made anew keeps its `own`, where that will do. Hosts without VMIDs have none; inside another node the
+    /// numbers are that node's own, and none is derived here.
+    pub(crate) fn vmid(&mut self, node: &Node, own: Option<u32>) -> Result<Option<u32>, String> {
         let host = &node.identity.host;
         let Some(Provider::Proxmox(proxmox)) = self.fleet.hosts.get(host).map(|host| &host.provider) else {
             return Ok(None);
@@ -67,24 +70,38 @@ impl<'f> Names<'f> {
             return Ok(node.vmid);
         }
         let taken = self.hosts.entry(host.clone()).or_default();
-        let vmid = match node.vmid {
-            Some(vmid) => vmid,
-            None => derive(&node.identity, proxmox, taken)?,
+        let vmid = match (node.vmid, own) {
+            (Some(vmid), _) => vmid,
+            (None, Some(own)) if taken.may_derive(own, proxmox.vmid_range) => own,
+            (None, _) => taken.derive(&node.identity, proxmox.vmid_range)?,
         };
-        match taken.vmids.insert(vmid, node.name().as_str().to_owned()) {
-            Some(owner) => Err(format!("VMID {vmid} belongs to another machine (`{owner}`)")),
-            None => Ok(Some(vmid)),
+        if own == Some(vmid) {
+            return Ok(own);
         }
+        if let Some(owner) = taken.vmids.get(&vmid) {
+            return Err(format!("VMID {vmid} belongs to another machine (`{owner}`)"));
+        }
+        taken.vmids.insert(vmid, node.name().as_str().to_owned());
+        Ok(Some(vmid))
     }
 }
 
-fn derive(identity: &Identity, proxmox: &Proxmox, taken: &Taken) -> Result<u32, String> {
-    let (first, last) = (proxmox.vmid_range.first(), proxmox.vmid_range.last());
-    let count = u64::from(last - first) + 1;
-    let start = identity.digest().as_number() % count;
-    (0..count)
-        .filter_map(|step| u32::try_from((start + step) % count).ok())
-        .map(|offset| first + offset)
-        .find(|vmid| !taken.vmids.contains_key(vmid) && !taken.insisted.contains(vmid))
-        .ok_or_else(|| format!("every VMID from {first} to {last} is taken"))
+impl Taken {
+    fn may_derive(&self, vmid: u32, range: VmidRange) -> bool {
+        (range.first()..=range.last()).contains(&vmid) && !self.insisted.contains(&vmid)
+    }
+
+    fn derive(&mut self, identity: &Identity, range: VmidRange) -> Result<u32, String> {
+        let (first, last) = (range.first(), range.last());
+        let count = u64::from(last - first) + 1;
+        let start = identity.digest().as_number() % count;
+        // Nothing is ever given back, so a range that is full once is not searched again for every further node.
+        let steps = if self.exhausted { 0 } else { count };
+        let free = (0..steps)
+            .filter_map(|step| u32::try_from((start + step) % count).ok())
+            .map(|offset| first + offset)
+            .find(|vmid| !self.vmids.contains_key(vmid) && !self.insisted.contains(vmid));
+        self.exhausted = free.is_none();
+        free.ok_or_else(|| format!("every VMID from {first} to {last} is taken"))
+    }
 }

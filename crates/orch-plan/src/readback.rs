@@ -28,14 +28,14 @@ pub fn confirm(
     let mut bearing = view.machines().iter().filter(|machine| {
         machine.marks.as_ref().is_some_and(|marks| marks.uuid == uuid && marks.is_of(site, identity))
     });
-    let machine = bearing.next();
-    if let Action::Destroy { .. } = action {
-        return match machine {
+    if let Action::Destroy { machine: gone } = action {
+        // A machine that was copied by hand bears the same mark; it is destroyed by an action of its own.
+        return match bearing.find(|machine| machine.id == gone.id) {
             None => Ok(()),
             Some(machine) => Err(Unconfirmed(format!("machine `{}` is still there", machine.id))),
         };
     }
-    let Some(machine) = machine else {
+    let Some(machine) = bearing.next() else {
         return Err(Unconfirmed("no machine bears its mark".to_owned()));
     };
     if bearing.next().is_some() {

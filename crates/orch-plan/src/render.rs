@@ -22,7 +22,7 @@ impl Display for Plan {
             write_node(f, node, width, several_hosts)?;
         }
         for leftover in &self.leftovers {
-            let (node, machine) = (&leftover.identity.node, &leftover.machine);
+            let (node, machine) = (leftover.identity.node.as_str(), &leftover.machine);
             writeln!(
                 f,
                 "  ? left over     {node:width$}  `{}` is no longer described; `destroy` removes it",
@@ -78,7 +78,7 @@ fn write_action(f: &mut Formatter<'_>, action: &Action) -> fmt::Result {
         Action::Start { machine } | Action::Destroy { machine } => {
             write!(f, "`{}` (id {}, mark {})", machine.name, machine.id, machine.uuid)?;
         }
-        Action::Configure { config, mode, digest } => {
+        Action::Configure { config, mode, digest, .. } => {
             write!(f, "as {}, by {mode} ({})", config.spec, digest.short())?;
             if !config.role.secrets.is_empty() {
                 f.write_str(", secrets")?;

@@ -1,1 +1,38 @@
-//! placeholder
+//! A plan to the world.
+//!
+//! This crate owns every effect that is not a vendor's: reading a site from disk ([`load`]), looking at hosts
+//! ([`observe`]), locks ([`HostLocks`]), the append-only journal of a run ([`RunJournal`]), carrying a plan out
+//! ([`run`]) and telling what became of it ([`Report`]). Vendors stand behind the [`Provider`] and [`Transport`]
+//! traits; nothing here knows one.
+//!
+//! Nothing is decided here that a plan could decide, and nothing is called done that was not read back.
+
+mod journal;
+pub mod load;
+mod lock;
+pub mod log;
+mod observe;
+mod permit;
+mod provider;
+mod report;
+mod runner;
+mod runs;
+mod state_dir;
+mod transport;
+
+#[cfg(feature = "memory")]
+pub mod conformance;
+#[cfg(feature = "memory")]
+pub mod memory;
+
+pub use journal::{Entry, JournalFileError, RunId, RunJournal, StepValue};
+pub use lock::{Holder, HostLocks, LockError};
+pub use observe::observe;
+pub use orch_dag::{Control, Hooks};
+pub use permit::Permit;
+pub use provider::{Done, Order, Place, Places, Provider, ProviderError, Scope};
+pub use report::{ExitCode, NodeReport, NodeStatus, Report, RunState, StepReport};
+pub use runner::{Means, Patience, run};
+pub use runs::{RunSummary, Runs};
+pub use state_dir::{StateDir, StateDirError};
+pub use transport::{Configured, Target, Transport, TransportError};

@@ -1,12 +1,11 @@
 //! `create`: make what is missing, mend what can be mended in place, make anew only what may be.
 
 use alloc::borrow::ToOwned;
-use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use orch_model::{Node, NodeName};
+use orch_model::{HostName, Node, NodeName};
 
 use super::{Decider, Decision, configure, reference, stale};
 use crate::action::{Action, MachineRef, MachineSpec};
@@ -15,14 +14,9 @@ use crate::observed::{Abilities, Machine, MachineState};
 use crate::plan::Verdict;
 
 impl Decider<'_> {
-    pub(super) fn create(
-        &mut self,
-        node: &Node,
-        places: &BTreeMap<&NodeName, usize>,
-        abilities: Abilities,
-    ) -> Decision {
+    pub(super) fn create(&mut self, node: &Node, abilities: Abilities) -> Decision {
         match *self.machines_of(node) {
-            [] => self.create_missing(node, places),
+            [] => self.create_missing(node),
             [machine] => self.mend(node, machine, abilities),
             [first, second, ..] => Decision::refused(format!(
                 "two machines bear its mark (`{}` and `{}`): destroy it, then create it",
@@ -31,12 +25,10 @@ impl Decider<'_> {
         }
     }
 
-    fn create_missing(&mut self, node: &Node, places: &BTreeMap<&NodeName, usize>) -> Decision {
-        if let Some(parent) = &node.parent
-            && !places.contains_key(parent)
-            && self.machines_named(&node.identity.host, parent).is_empty()
-        {
-            return Decision::refused(format!("its parent `{parent}` does not exist, and is not selected"));
+    fn create_missing(&mut self, node: &Node) -> Decision {
+        let parent = node.parent.as_ref();
+        if let Some(why) = parent.and_then(|parent| self.why_homeless(&node.identity.host, parent)) {
+            return Decision::refused(why);
         }
         match self.machine_spec(node) {
             Ok(machine) => Decision {
@@ -49,25 +41,44 @@ impl Decider<'_> {
         }
     }
 
+    /// Why nothing can be made inside `parent`, if so: this plan does not bring it up, and it does not run already.
+    fn why_homeless(&self, host: &HostName, parent: &NodeName) -> Option<String> {
+        match self.verdicts.get(parent) {
+            Some(Verdict::Refused) => return Some(format!("its parent `{parent}` is refused")),
+            Some(Verdict::NeedsReplace) | None => {}
+            Some(_) => return None,
+        }
+        match *self.machines_named(host, parent) {
+            [] => Some(format!("its parent `{parent}` does not exist, and is not selected")),
+            [machine] if machine.state == MachineState::Running => None,
+            [_] => Some(format!("its parent `{parent}` does not run")),
+            [..] => Some(format!("several machines bear the mark of its parent `{parent}`")),
+        }
+    }
+
     /// Decides about a machine that is there.
     fn mend(&mut self, node: &Node, machine: &Machine, abilities: Abilities) -> Decision {
         let Some(found) = reference(machine) else {
             return Decision::refused("it lost its mark");
         };
         if let Some(parent) = node.parent.as_ref().filter(|parent| self.is_made_anew(parent)) {
-            return self.replace(node, found, Vec::from([format!("its parent `{parent}` is made anew")]));
+            let why = Vec::from([format!("its parent `{parent}` is made anew")]);
+            return self.replace(node, machine, found, why);
         }
-        if machine.state == MachineState::Partial {
-            return adopt(node, machine, found);
-        }
+        // Finishing a machine gives it its size, and never another image, type or VMID.
+        let is_partial = machine.state == MachineState::Partial;
+        let abilities = if is_partial { Abilities::ALL } else { abilities };
         let differences = differences(node, machine, abilities);
         let in_place = differences.iter().all(|difference| difference.in_place);
         let mut why: Vec<String> = differences.into_iter().map(|difference| difference.what).collect();
         if !in_place && self.goal.replace {
-            return self.replace(node, found, why);
+            return self.replace(node, machine, found, why);
         }
         if !in_place {
             return Decision { verdict: Verdict::NeedsReplace, why, down: Vec::new(), up: Vec::new() };
+        }
+        if is_partial {
+            return adopt(node, machine, found);
         }
         let mut up = Vec::new();
         if machine.size != node.size {
@@ -79,7 +90,7 @@ impl Decider<'_> {
         }
         if let Some(reason) = stale(node, machine) {
             why.push(reason.to_owned());
-            up.extend(configure(node));
+            up.extend(configure(node, reference(machine)));
         }
         let verdict = if up.is_empty() { Verdict::Unchanged } else { Verdict::Change };
         Decision { verdict, why, down: Vec::new(), up }
@@ -89,13 +100,9 @@ impl Decider<'_> {
         self.verdicts.get(parent) == Some(&Verdict::Replace)
     }
 
-    fn replace(&mut self, node: &Node, found: MachineRef, why: Vec<String>) -> Decision {
-        // The old machine is gone by the time the new one is made: its name and a VMID insisted on are free again.
-        let vmid = match node.vmid {
-            Some(vmid) => Ok(Some(vmid)),
-            None => self.names.vmid(node),
-        };
-        match vmid {
+    fn replace(&mut self, node: &Node, old: &Machine, found: MachineRef, why: Vec<String>) -> Decision {
+        // The old machine is gone by the time the new one is made: its name and VMID are free again, for this node.
+        match self.names.vmid(node, old.vmid) {
             Ok(vmid) => {
                 let machine = MachineSpec { name: found.name.clone(), vmid, ..unnamed_spec(node) };
                 Decision {
@@ -110,7 +117,7 @@ impl Decider<'_> {
     }
 
     fn machine_spec(&mut self, node: &Node) -> Result<MachineSpec, String> {
-        let vmid = self.names.vmid(node)?;
+        let vmid = self.names.vmid(node, None)?;
         let name = self.names.name(&node.identity)?;
         Ok(MachineSpec { name, vmid, ..unnamed_spec(node) })
     }
@@ -128,7 +135,7 @@ fn adopt(node: &Node, machine: &Machine, found: MachineRef) -> Decision {
 
 /// What brings a machine up that is new: made, then configured.
 fn made(first: Action, node: &Node) -> Vec<Action> {
-    core::iter::once(first).chain(configure(node)).collect()
+    core::iter::once(first).chain(configure(node, None)).collect()
 }
 
 /// What a machine is to be, but for its name and VMID.

@@ -13,8 +13,9 @@ use orch_model::{Digest, Fleet, HostName, Node, NodeName, Problems};
 
 use crate::action::{Action, MachineRef};
 use crate::naming::Names;
-use crate::observed::{Abilities, Applied, HostView, Machine, MachineState, Marks, Observed};
+use crate::observed::{Applied, HostView, Machine, MachineState, Marks, Observed};
 use crate::plan::{Goal, Leftover, NodePlan, Plan, Verb, Verdict};
+use crate::selection::Selection;
 
 /// Decides what is to be done to reach `goal`. Fails only where the goal picks nodes that the fleet does not have.
 pub fn plan(fleet: &Fleet, observed: &Observed, goal: &Goal) -> Result<Plan, Problems> {
@@ -28,10 +29,10 @@ pub fn plan(fleet: &Fleet, observed: &Observed, goal: &Goal) -> Result<Plan, Pro
         verdicts: BTreeMap::new(),
     };
     let mut nodes = decider.nodes(&picked);
-    let all_picked = !picked.contains(&false);
     let leftovers = decider.leftovers();
     let leftovers = match goal.verb {
-        Verb::Destroy if all_picked => {
+        // Whoever names nodes, even all of them, does not ask for what is not among them.
+        Verb::Destroy if goal.only == Selection::All => {
             nodes.extend(leftovers.into_iter().map(|leftover| decider.destroy_leftover(leftover)));
             Vec::new()
         }
@@ -87,6 +88,28 @@ struct Decider<'f> {
     verdicts: BTreeMap<&'f NodeName, Verdict>,
 }
 
+/// A machine that stays, and with it everything that it lives inside of.
+#[derive(Clone, Copy)]
+enum Inhabitant<'f> {
+    /// The command is not about it.
+    NotSelected(&'f NodeName),
+    /// Several machines bear its mark, so that none is touched.
+    Doubled(&'f NodeName),
+}
+
+impl Inhabitant<'_> {
+    fn refusal(self, node: &NodeName) -> Decision {
+        Decision::refused(match self {
+            Self::NotSelected(child) => {
+                format!("`{child}` lives on it and is not selected: use `--only {node}+`")
+            }
+            Self::Doubled(child) => {
+                format!("several machines bear the mark of `{child}`, which lives on it: destroy that first")
+            }
+        })
+    }
+}
+
 /// What was decided for one node.
 struct Decision {
     verdict: Verdict,
@@ -107,11 +130,11 @@ impl Decision {
 
 impl<'f> Decider<'f> {
     fn nodes(&mut self, picked: &[bool]) -> Vec<NodePlan> {
-        let inhabited = self.inhabited_by_unpicked(picked);
+        let inhabited = self.inhabited(picked);
         let mut places: BTreeMap<&NodeName, usize> = BTreeMap::new();
         let mut nodes = Vec::new();
         for (node, _) in self.fleet.nodes.iter().zip(picked).filter(|(_, picked)| **picked) {
-            let decision = self.decide(node, &places, inhabited.get(node.name()).copied());
+            let decision = self.decide(node, inhabited.get(node.name()).copied());
             self.verdicts.insert(node.name(), decision.verdict);
             let needs = node.parent.iter().chain(node.depends_on.iter());
             let needs: BTreeSet<usize> = needs.filter_map(|name| places.get(name)).copied().collect();
@@ -128,11 +151,24 @@ impl<'f> Decider<'f> {
         nodes
     }
 
-    /// Nodes on which a machine lives that the command is not about, with the name of one such.
-    fn inhabited_by_unpicked(&self, picked: &[bool]) -> BTreeMap<&'f NodeName, &'f NodeName> {
-        let unpicked = self.fleet.nodes.iter().zip(picked).filter(|(_, picked)| !**picked);
-        let existing = unpicked.filter(|(node, _)| !self.machines_of(node).is_empty());
-        existing.filter_map(|(node, _)| Some((node.parent.as_ref()?, node.name()))).collect()
+    /// Nodes on which, at any depth, a machine lives that this plan does not take down, with one such.
+    fn inhabited(&self, picked: &[bool]) -> BTreeMap<&'f NodeName, Inhabitant<'f>> {
+        let mut inhabited: BTreeMap<&'f NodeName, Inhabitant<'f>> = BTreeMap::new();
+        // Children come after their parents in a fleet, so backwards whoever lives deepest is seen first.
+        for (node, picked) in self.fleet.nodes.iter().zip(picked).rev() {
+            let Some(parent) = &node.parent else {
+                continue;
+            };
+            let stays = match self.machines_of(node) {
+                [_, ..] if !picked => Some(Inhabitant::NotSelected(node.name())),
+                [_, _, ..] if self.goal.verb == Verb::Create => Some(Inhabitant::Doubled(node.name())),
+                _ => inhabited.get(node.name()).copied(),
+            };
+            if let Some(stays) = stays {
+                inhabited.insert(parent, stays);
+            }
+        }
+        inhabited
     }
 
     fn machines_of(&self, node: &Node) -> &[&'f Machine] {
@@ -143,12 +179,7 @@ impl<'f> Decider<'f> {
         self.machines.get::<HostName>(host).and_then(|on| on.get::<NodeName>(node)).map_or(&[], Vec::as_slice)
     }
 
-    fn decide(
-        &mut self,
-        node: &'f Node,
-        places: &BTreeMap<&NodeName, usize>,
-        inhabitant: Option<&NodeName>,
-    ) -> Decision {
+    fn decide(&mut self, node: &'f Node, inhabitant: Option<Inhabitant<'_>>) -> Decision {
         let host = &node.identity.host;
         let abilities = match self.observed.hosts.get(host) {
             None => return Decision::refused(format!("host `{host}` was not looked at")),
@@ -158,15 +189,12 @@ impl<'f> Decider<'f> {
             Some(HostView::Seen { abilities, .. }) => *abilities,
         };
         let decision = match self.goal.verb {
-            Verb::Create => self.create(node, places, abilities),
+            Verb::Create => self.create(node, abilities),
             Verb::Config => self.config(node),
             Verb::Destroy => self.destroy(node),
         };
         match inhabitant {
-            Some(child) if !decision.down.is_empty() => Decision::refused(format!(
-                "`{child}` lives on it and is not selected: use `--only {}+`",
-                node.name()
-            )),
+            Some(inhabitant) if !decision.down.is_empty() => inhabitant.refusal(node.name()),
             _ => decision,
         }
     }
@@ -190,7 +218,7 @@ impl<'f> Decider<'f> {
                 verdict: Verdict::Change,
                 why: Vec::from([reason.to_owned()]),
                 down: Vec::new(),
-                up: configure(node).into_iter().collect(),
+                up: configure(node, reference(machine)).into_iter().collect(),
             },
         }
     }
@@ -227,9 +255,10 @@ fn stale(node: &Node, machine: &Machine) -> Option<&'static str> {
     }
 }
 
-fn configure(node: &Node) -> Option<Action> {
+/// What makes a node's configuration true, on a machine that is there or on the one that is made before.
+fn configure(node: &Node, machine: Option<MachineRef>) -> Option<Action> {
     let config = node.config.clone()?;
-    Some(Action::Configure { digest: config.digest(), mode: node.mode, config })
+    Some(Action::Configure { machine, digest: config.digest(), mode: node.mode, config })
 }
 
 fn reference(machine: &Machine) -> Option<MachineRef> {

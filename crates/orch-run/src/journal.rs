@@ -1,0 +1,235 @@
+//! What a run wrote down: its plan, then each intent before its effect and each end after it.
+//!
+//! One append-only file per run. A line that reached the file survived a crash; a torn last line is passed over.
+//! The report of a run is made from this alone, so that what is told at the end and what is told afterwards are one.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::Mutex;
+
+use jiff::Timestamp;
+use orch_dag::BoxFuture;
+use orch_dag::journal::file::{Lines, LinesError};
+use orch_dag::journal::{Journal, JournalError};
+use orch_model::Identity;
+use orch_plan::Plan;
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+use uuid::Uuid;
+
+use crate::lock::start_of;
+use crate::state_dir::{StateDir, StateDirError};
+
+/// The name of a run: when it began, and four digits to tell apart what began in the same second.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct RunId(String);
+
+impl RunId {
+    /// A name for a run that begins now.
+    pub fn new() -> Self {
+        let [first, second, ..] = *Uuid::new_v4().as_bytes();
+        Self(format!("{}-{first:02x}{second:02x}", Timestamp::now().strftime("%Y%m%d-%H%M%S")))
+    }
+
+    fn file_name(&self) -> String {
+        format!("{}.jsonl", self.0)
+    }
+}
+
+impl Default for RunId {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Display for RunId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl FromStr for RunId {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let fit = |byte: u8| byte.is_ascii_digit() || byte.is_ascii_lowercase() || byte == b'-';
+        if text.is_empty() || text.len() > 40 || !text.bytes().all(fit) {
+            return Err("a run is named like `20260107-103000-3f9a`; `orch runs list` shows them".into());
+        }
+        Ok(Self(text.into()))
+    }
+}
+
+/// What a step leaves behind for later ones and for the report.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StepValue {
+    /// Something worth telling though the step succeeded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+}
+
+/// One thing that was written down.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum Entry {
+    /// The run began.
+    Begun {
+        /// When.
+        at: Timestamp,
+        /// Its name.
+        run: RunId,
+        /// Its process.
+        pid: u32,
+        /// When that process started, in the kernel's ticks.
+        started: u64,
+        /// What is to be done.
+        plan: Box<Plan>,
+    },
+    /// A machine is about to be made under this mark.
+    Marked {
+        /// When.
+        at: Timestamp,
+        /// The node.
+        node: Identity,
+        /// The mark.
+        uuid: Uuid,
+    },
+    /// A step is about to be tried, or has ended.
+    Step {
+        /// When.
+        at: Timestamp,
+        /// What happened.
+        entry: orch_dag::Entry<StepValue>,
+    },
+    /// What to try, after a step of this node did not succeed.
+    Advice {
+        /// When.
+        at: Timestamp,
+        /// The node.
+        node: Identity,
+        /// What to try.
+        hint: String,
+    },
+    /// Somebody asked the run to stop.
+    Interrupted {
+        /// When.
+        at: Timestamp,
+        /// Whether running steps were cut off.
+        cancelled: bool,
+    },
+    /// What this run made is about to be taken down again.
+    RollingBack {
+        /// When.
+        at: Timestamp,
+        /// The node.
+        node: Identity,
+        /// The mark of its machine.
+        uuid: Uuid,
+    },
+    /// What this run made is gone, as was read back, or is not.
+    RolledBack {
+        /// When.
+        at: Timestamp,
+        /// The node.
+        node: Identity,
+        /// Why it is still there, if it is.
+        error: Option<String>,
+    },
+    /// The run ended, and everything before this line is all of it.
+    Finished {
+        /// When.
+        at: Timestamp,
+    },
+}
+
+/// A journal cannot be written or read.
+#[derive(Debug, Error)]
+pub enum JournalFileError {
+    /// There is no folder for journals.
+    #[error(transparent)]
+    StateDir(#[from] StateDirError),
+    /// The file cannot be used.
+    #[error("the journal `{path}` cannot be used")]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        source: LinesError,
+    },
+    /// There is no journal of that name.
+    #[error("there is no run `{0}`")]
+    Unknown(RunId),
+}
+
+/// The journal of a run that is under way.
+pub struct RunJournal {
+    run: RunId,
+    path: PathBuf,
+    lines: Lines,
+    entries: Mutex<Vec<Entry>>,
+}
+
+impl RunJournal {
+    /// Begins the journal of a run: the first line is the plan.
+    pub async fn begin(state: &StateDir, run: RunId, plan: &Plan) -> Result<Self, JournalFileError> {
+        let path = state.make_runs()?.join(run.file_name());
+        let file_error = |source| JournalFileError::File { path: path.clone(), source };
+        let lines = Lines::create(&path).map_err(file_error)?;
+        let journal = Self { run: run.clone(), path, lines, entries: Mutex::default() };
+        let pid = std::process::id();
+        let begun = Entry::Begun {
+            at: Timestamp::now(),
+            run,
+            pid,
+            started: start_of(pid).unwrap_or_default(),
+            plan: Box::new(plan.clone()),
+        };
+        journal.append(begun).await?;
+        Ok(journal)
+    }
+
+    /// The name of the run.
+    pub fn run(&self) -> &RunId {
+        &self.run
+    }
+
+    /// Writes one entry; when this returns well, it is on disk. What happened is remembered for the report even where
+    /// it could not be written.
+    pub async fn append(&self, entry: Entry) -> Result<(), JournalFileError> {
+        let written = self.lines.append(&entry).await;
+        self.entries.lock().expect("nobody panics while holding this").push(entry);
+        written.map_err(|source| JournalFileError::File { path: self.path.clone(), source })
+    }
+
+    /// Everything written so far.
+    pub fn entries(&self) -> Vec<Entry> {
+        self.entries.lock().expect("nobody panics while holding this").clone()
+    }
+
+    /// Reads the journal of an earlier run; a torn last line is passed over.
+    pub fn read(state: &StateDir, run: &RunId) -> Result<Vec<Entry>, JournalFileError> {
+        let path = state.runs().join(run.file_name());
+        if !path.exists() {
+            return Err(JournalFileError::Unknown(run.clone()));
+        }
+        Self::read_file(&path)
+    }
+
+    pub(crate) fn read_file(path: &Path) -> Result<Vec<Entry>, JournalFileError> {
+        let contents =
+            Lines::read(path).map_err(|source| JournalFileError::File { path: path.to_owned(), source })?;
+        Ok(contents.entries)
+    }
+}
+
+/// The engine writes its steps through this: the intent before the effect, the end after it.
+impl Journal<StepValue> for RunJournal {
+    fn write<'a>(&'a self, entry: &'a orch_dag::Entry<StepValue>) -> BoxFuture<'a, Result<(), JournalError>> {
+        Box::pin(async move {
+            let step = Entry::Step { at: Timestamp::now(), entry: entry.clone() };
+            self.append(step).await.map_err(JournalError::new)
+        })
+    }
+}

@@ -1,0 +1,270 @@
+//! The machines of a host, and what providers and transports do to them.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use async_trait::async_trait;
+use orch_model::{Config, HostName, NodeName};
+use orch_plan::{
+    Abilities, Action, Applied, HostView, Machine, MachineRef, MachineSpec, MachineState, Marks,
+};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::permit::Permit;
+use crate::provider::{Done, Order, Provider, ProviderError, Scope};
+use crate::transport::{Configured, Target, Transport, TransportError};
+
+/// What is in the file of a world: machines, and which of them live on which node.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct WorldFile {
+    /// Every machine of the host.
+    pub machines: Vec<Machine>,
+    /// The node that a machine lives on, by the machine's id.
+    pub inside: Vec<(String, NodeName)>,
+    /// How many machines were ever made.
+    pub made: u64,
+}
+
+/// A host in memory.
+pub struct MemoryProvider {
+    host: HostName,
+    file: Option<PathBuf>,
+    world: Mutex<WorldFile>,
+    /// Called when a machine exists and does not run yet: a test ends the process here.
+    half_way: Box<dyn Fn() + Send + Sync>,
+}
+
+impl MemoryProvider {
+    /// A host that ends with the process.
+    pub fn new(host: HostName) -> Self {
+        Self { host, file: None, world: Mutex::default(), half_way: Box::new(|| {}) }
+    }
+
+    /// A host that is kept in a file, as it is after each move; an absent file is an empty host.
+    pub fn in_file(host: HostName, file: &Path) -> io::Result<Self> {
+        let world = match fs::read(file) {
+            Ok(bytes) => serde_json::from_slice(&bytes)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => WorldFile::default(),
+            Err(error) => return Err(error),
+        };
+        Ok(Self { host, file: Some(file.to_owned()), world: Mutex::new(world), half_way: Box::new(|| {}) })
+    }
+
+    /// Has `half_way` called whenever a machine is half made.
+    pub fn when_half_way(mut self, half_way: impl Fn() + Send + Sync + 'static) -> Self {
+        self.half_way = Box::new(half_way);
+        self
+    }
+
+    /// What is there.
+    pub fn world(&self) -> WorldFile {
+        self.world.lock().expect("nobody panics while holding this").clone()
+    }
+
+    /// Puts a machine there by hand: a stranger's, or one of ours that somebody changed.
+    pub fn put(&self, machine: Machine) {
+        self.change(|world| world.machines.push(machine)).expect("a test's world can be written");
+    }
+
+    /// Changes a machine by hand.
+    pub fn tamper(&self, name: &str, change: impl FnOnce(&mut Machine)) {
+        let tampered = self.change(|world| {
+            if let Some(machine) = world.machines.iter_mut().find(|machine| machine.name == name) {
+                change(machine);
+            }
+        });
+        tampered.expect("a test's world can be written");
+    }
+
+    /// One move: the world changes and is written, or does not.
+    fn change<T>(&self, change: impl FnOnce(&mut WorldFile) -> T) -> io::Result<T> {
+        let mut world = self.world.lock().expect("nobody panics while holding this");
+        let mut next = world.clone();
+        let result = change(&mut next);
+        if let Some(file) = &self.file {
+            let draft = file.with_extension("new");
+            fs::write(&draft, serde_json::to_vec_pretty(&next)?)?;
+            fs::rename(&draft, file)?;
+        }
+        *world = next;
+        Ok(result)
+    }
+
+    fn refused(&self, why: impl Into<String>) -> ProviderError {
+        ProviderError::Refused { host: self.host.clone(), why: why.into() }
+    }
+
+    fn moved<T>(&self, change: impl FnOnce(&mut WorldFile) -> T) -> Result<T, ProviderError> {
+        self.change(change).map_err(|error| self.refused(error.to_string()))
+    }
+
+    /// Makes a machine in two moves, as hypervisors do: it exists with its mark, then it runs.
+    fn make(&self, order: &Order, spec: &MachineSpec) -> Result<Done, ProviderError> {
+        if let Some(parent) = &spec.parent {
+            self.require_parent(order, parent)?;
+        }
+        let world = self.world();
+        if let Some(machine) = world.machines.iter().find(|machine| bears(machine, order.uuid)) {
+            return if machine.state == MachineState::Partial {
+                self.finish(order, spec)
+            } else {
+                Ok(Done::Unchanged)
+            };
+        }
+        let is_taken = |machine: &Machine| {
+            machine.name == spec.name || (spec.vmid.is_some() && machine.vmid == spec.vmid)
+        };
+        if let Some(machine) = world.machines.iter().find(|machine| is_taken(machine)) {
+            return Err(ProviderError::NotOurs { machine: machine.id.clone(), expected: order.uuid });
+        }
+        self.moved(|world| {
+            world.made += 1;
+            let machine = half_made(order, spec, format!("m{}", world.made));
+            world.inside.extend(spec.parent.clone().map(|parent| (machine.id.clone(), parent)));
+            world.machines.push(machine);
+        })?;
+        (self.half_way)();
+        self.finish(order, spec)
+    }
+
+    fn finish(&self, order: &Order, spec: &MachineSpec) -> Result<Done, ProviderError> {
+        self.moved(|world| {
+            for machine in world.machines.iter_mut().filter(|machine| bears(machine, order.uuid)) {
+                machine.state = MachineState::Running;
+                machine.size = spec.size;
+            }
+        })?;
+        Ok(Done::Changed)
+    }
+
+    fn require_parent(&self, order: &Order, parent: &NodeName) -> Result<(), ProviderError> {
+        let is_parent = |machine: &Machine| {
+            let marks = machine.marks.as_ref();
+            marks.is_some_and(|marks| marks.node == *parent && marks.manifest == order.identity.manifest)
+        };
+        let world = self.world();
+        let running = |machine: &&Machine| machine.state == MachineState::Running;
+        match world.machines.iter().filter(|machine| is_parent(machine)).find(running) {
+            Some(_) => Ok(()),
+            None => Err(self.refused(format!("node `{parent}` does not run, so nothing can be made on it"))),
+        }
+    }
+
+    /// Changes a machine that is there and bears the mark.
+    fn on_marked(
+        &self,
+        machine: &MachineRef,
+        change: impl FnOnce(&mut Machine),
+    ) -> Result<Done, ProviderError> {
+        self.verify(machine)?;
+        self.moved(|world| world.machines.iter_mut().find(|found| found.id == machine.id).map(change))?;
+        Ok(Done::Changed)
+    }
+
+    fn verify(&self, machine: &MachineRef) -> Result<(), ProviderError> {
+        let world = self.world();
+        let found = world.machines.iter().find(|found| found.id == machine.id);
+        match found {
+            Some(found) if bears(found, machine.uuid) => Ok(()),
+            Some(_) => Err(ProviderError::NotOurs { machine: machine.id.clone(), expected: machine.uuid }),
+            None => Err(self.refused(format!("machine `{}` does not exist", machine.id))),
+        }
+    }
+
+    fn destroy(&self, order: &Order, machine: &MachineRef) -> Result<Done, ProviderError> {
+        let world = self.world();
+        if !world.machines.iter().any(|found| found.id == machine.id) {
+            return Ok(Done::Unchanged);
+        }
+        self.verify(machine)?;
+        if let Some((inhabitant, _)) = world.inside.iter().find(|(_, parent)| *parent == order.identity.node)
+        {
+            return Err(self.refused(format!("machine `{inhabitant}` lives on it")));
+        }
+        self.moved(|world| {
+            world.machines.retain(|found| found.id != machine.id);
+            world.inside.retain(|(id, _)| *id != machine.id);
+        })?;
+        Ok(Done::Changed)
+    }
+}
+
+fn bears(machine: &Machine, uuid: Uuid) -> bool {
+    machine.marks.as_ref().is_some_and(|marks| marks.uuid == uuid)
+}
+
+fn half_made(order: &Order, spec: &MachineSpec, id: String) -> Machine {
+    Machine {
+        id,
+        name: spec.name.clone(),
+        marks: Some(Marks {
+            site: order.site.clone(),
+            manifest: order.identity.manifest.clone(),
+            node: order.identity.node.clone(),
+            host: order.identity.host.clone(),
+            uuid: order.uuid,
+        }),
+        state: MachineState::Partial,
+        size: spec.size,
+        kind: Some(spec.kind),
+        image: Some(spec.image.clone()),
+        vmid: spec.vmid,
+        applied: Applied::Never,
+    }
+}
+
+#[async_trait]
+impl Provider for MemoryProvider {
+    async fn observe(&self, _scope: &Scope) -> Result<HostView, ProviderError> {
+        Ok(HostView::Seen { machines: self.world().machines, abilities: Abilities::COMMON })
+    }
+
+    async fn apply(&self, order: &Order, _permit: &Permit) -> Result<Done, ProviderError> {
+        match &order.action {
+            Action::Create { machine } => self.make(order, machine),
+            Action::Adopt { found, machine } => {
+                self.verify(found)?;
+                self.finish(order, machine)
+            }
+            Action::Resize { machine, to, .. } => self.on_marked(machine, |found| found.size = *to),
+            Action::Start { machine } => self.on_marked(machine, |found| found.state = MachineState::Running),
+            Action::Destroy { machine } => self.destroy(order, machine),
+            Action::Configure { .. } => Err(self.refused("configurations are the transport's")),
+        }
+    }
+}
+
+#[async_trait]
+impl Transport for MemoryProvider {
+    async fn configure(
+        &self,
+        target: &Target,
+        config: &Config,
+        _permit: &Permit,
+    ) -> Result<Configured, TransportError> {
+        let wanted = Applied::Digest(config.digest());
+        let failed = |why: &str| TransportError::Failed { node: target.identity.clone(), why: why.into() };
+        let world = self.world();
+        let machine = world.machines.iter().find(|machine| bears(machine, target.uuid));
+        let machine = machine.ok_or_else(|| failed("it does not exist"))?;
+        if machine.state != MachineState::Running {
+            return Err(failed("it does not run"));
+        }
+        if machine.applied == wanted {
+            return Ok(Configured::Unchanged);
+        }
+        let id = machine.id.clone();
+        let applied = self.change(|world| {
+            world
+                .machines
+                .iter_mut()
+                .filter(|machine| machine.id == id)
+                .for_each(|machine| machine.applied = wanted);
+        });
+        applied.map_err(|error| failed(&error.to_string()))?;
+        Ok(Configured::Changed)
+    }
+}

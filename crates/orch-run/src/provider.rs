@@ -1,0 +1,119 @@
+//! One kind of place where nodes live: a hypervisor, a cloud, this computer.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use orch_model::{HostName, Identity, SiteName};
+use orch_plan::{Action, HostView};
+use thiserror::Error;
+use uuid::Uuid;
+
+use crate::permit::Permit;
+use crate::transport::Transport;
+
+/// One kind of place where nodes live.
+///
+/// A provider decides nothing: every name, size and place is in the [`Order`].
+#[async_trait]
+pub trait Provider: Send + Sync {
+    /// Says what is there. Changes nothing, so it needs no permit, and is never kept waiting by a lock.
+    async fn observe(&self, scope: &Scope) -> Result<HostView, ProviderError>;
+
+    /// Makes `order` true.
+    ///
+    /// Idempotent: after a crash or a lost answer it is asked again, with the same mark, and must neither double nor
+    /// fail. A machine that is to be changed or destroyed must bear the order's mark at the moment of the change, else
+    /// [`ProviderError::NotOurs`]; one that is to be destroyed and is gone is [`Done::Unchanged`].
+    async fn apply(&self, order: &Order, permit: &Permit) -> Result<Done, ProviderError>;
+}
+
+/// What to look at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Scope {
+    /// The host.
+    pub host: HostName,
+    /// One node of it, where only that is of interest; a provider may show more.
+    pub node: Option<Identity>,
+}
+
+/// One thing to do to one machine.
+#[derive(Debug, Clone)]
+pub struct Order {
+    /// The site that owns the machine.
+    pub site: SiteName,
+    /// The node that it is.
+    pub identity: Identity,
+    /// The mark that it bears, or that is put on it while it is made.
+    pub uuid: Uuid,
+    /// What to do.
+    pub action: Action,
+}
+
+/// What became of an order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Done {
+    /// The world was changed.
+    Changed,
+    /// It was as wanted already.
+    Unchanged,
+}
+
+/// Why a provider could not do or see something.
+#[derive(Debug, Error)]
+pub enum ProviderError {
+    /// The machine there is not the one that was meant.
+    #[error("machine `{machine}` does not bear the mark {expected}, and is left alone")]
+    NotOurs {
+        /// The machine.
+        machine: String,
+        /// The mark that was looked for.
+        expected: Uuid,
+    },
+    /// It said no, and would say no again.
+    #[error("`{host}` refused: {why}")]
+    Refused {
+        /// The host.
+        host: HostName,
+        /// Its reason.
+        why: String,
+    },
+    /// It did not answer, or not to the end: whether anything happened is not known.
+    #[error("`{host}` gave no answer: {why}")]
+    NoAnswer {
+        /// The host.
+        host: HostName,
+        /// What was seen instead.
+        why: String,
+    },
+}
+
+impl ProviderError {
+    /// Whether asking again could help.
+    pub const fn is_passing(&self) -> bool {
+        matches!(self, Self::NoAnswer { .. })
+    }
+
+    /// What to try next.
+    pub fn hint(&self) -> String {
+        match self {
+            Self::NotOurs { .. } => {
+                "look at the machine: if it is yours, remove it by hand; a plan made now will see what is there".into()
+            }
+            Self::Refused { host, .. } => format!("mend what `{host}` complains about, and run again"),
+            Self::NoAnswer { host, .. } => format!("see whether `{host}` is up and can be reached, and run again"),
+        }
+    }
+}
+
+/// A host with those who speak to it and to its nodes.
+#[derive(Clone)]
+pub struct Place {
+    /// Makes, changes and destroys machines.
+    pub provider: Arc<dyn Provider>,
+    /// Brings configurations to them.
+    pub transport: Arc<dyn Transport>,
+}
+
+/// Every host of a run.
+pub type Places = BTreeMap<HostName, Place>;

@@ -1,0 +1,249 @@
+//! One step: the mark, the effect within its time, the fresh look.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use orch_dag::{Outcome, TaskError};
+use orch_model::{Identity, SiteName, Timeouts};
+use orch_plan::{Action, HostView, Plan, confirm};
+use thiserror::Error;
+use uuid::Uuid;
+
+use super::{Means, Patience};
+use crate::journal::{Entry, JournalFileError, RunJournal, StepValue};
+use crate::permit::Permit;
+use crate::provider::{Done, Order, Place, Places, ProviderError, Scope};
+use crate::transport::{Configured, Target, TransportError};
+
+/// Why a step did not succeed.
+#[derive(Debug, Error)]
+pub(crate) enum StepError {
+    /// The plan knew that the node must not be touched.
+    #[error("{0}")]
+    Blocked(String),
+    /// The provider could not do it.
+    #[error(transparent)]
+    Provider(#[from] ProviderError),
+    /// The node could not be configured.
+    #[error(transparent)]
+    Transport(#[from] TransportError),
+    /// It took longer than its phase may, and a fresh look did not find it done.
+    #[error("not done within {}s: {seen}", limit.as_secs_f64())]
+    TimedOut {
+        /// The phase's time.
+        limit: Duration,
+        /// What a fresh look found instead.
+        seen: String,
+    },
+    /// Whoever did it says it is done, and a fresh look says it is not.
+    #[error("said to be done, but {seen}")]
+    NotSeen {
+        /// What a fresh look found instead.
+        seen: String,
+    },
+    /// The mark of a machine to be made could not be written down first.
+    #[error(transparent)]
+    Journal(#[from] JournalFileError),
+}
+
+impl StepError {
+    fn is_passing(&self) -> bool {
+        match self {
+            Self::Provider(error) => error.is_passing(),
+            Self::Transport(error) => error.is_passing(),
+            Self::NotSeen { .. } => true,
+            Self::Blocked(_) | Self::TimedOut { .. } | Self::Journal(_) => false,
+        }
+    }
+
+    fn hint(&self) -> String {
+        match self {
+            Self::Provider(error) => error.hint(),
+            Self::Transport(error) => error.hint(),
+            Self::Blocked(_) => "`orch plan` shows what stands in the way".into(),
+            Self::TimedOut { .. } => {
+                "run again: it goes on from what is there; give it more time with `settings.timeouts`".into()
+            }
+            Self::NotSeen { .. } => "run again: it goes on from what is there".into(),
+            Self::Journal(_) => "see whether the state directory can be written and has room".into(),
+        }
+    }
+
+    /// As the engine sees it: whether it is worth another try, and whether time was the cause.
+    fn into_task_error(self) -> TaskError {
+        let (passing, late) = (self.is_passing(), matches!(self, Self::TimedOut { .. }));
+        let error = TaskError::new(self);
+        match (passing, late) {
+            (true, _) => error,
+            (false, true) => error.no_retry().timed_out(),
+            (false, false) => error.no_retry(),
+        }
+    }
+}
+
+/// Everything that steps share.
+pub(crate) struct Work {
+    site: SiteName,
+    timeouts: Timeouts,
+    places: Places,
+    permit: Permit,
+    journal: Arc<RunJournal>,
+    patience: Patience,
+    /// The marks of machines that this run makes, in the order in which it began to.
+    marks: Mutex<Vec<(Identity, Uuid)>>,
+}
+
+impl Work {
+    pub(crate) fn new(plan: &Plan, means: &Means) -> Self {
+        Self {
+            site: plan.site.clone(),
+            timeouts: plan.timeouts,
+            places: means.places.clone(),
+            permit: means.permit.clone(),
+            journal: Arc::clone(&means.journal),
+            patience: means.patience.clone(),
+            marks: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn journal(&self) -> Arc<RunJournal> {
+        Arc::clone(&self.journal)
+    }
+
+    /// The marks of machines that this run began to make.
+    pub(crate) fn made(&self) -> BTreeMap<Identity, Uuid> {
+        self.marks.lock().expect("nobody panics while holding this").iter().cloned().collect()
+    }
+
+    /// Takes one step. A node that is as wanted needs none; one that must not be touched fails here.
+    pub(crate) async fn step(
+        &self,
+        identity: &Identity,
+        action: Option<&Action>,
+        blocked: Option<String>,
+        attempt: u32,
+    ) -> Result<Outcome<StepValue>, TaskError> {
+        let done = match (blocked, action) {
+            (Some(why), _) => Err(StepError::Blocked(why)),
+            (None, None) => Ok(Outcome::unchanged().with(StepValue::default())),
+            (None, Some(action)) => self.act(identity, action, attempt).await,
+        };
+        if let Err(error) = &done {
+            let advice = Entry::Advice { at: Timestamp::now(), node: identity.clone(), hint: error.hint() };
+            // A journal that cannot be written stops the engine by itself; the advice alone is no reason to.
+            let _ = self.journal.append(advice).await;
+        }
+        done.map_err(StepError::into_task_error)
+    }
+
+    /// Does it within its time, and believes only a fresh look: a lost answer to a thing that happened is a success,
+    /// and an answer without the thing is a failure.
+    async fn act(
+        &self,
+        identity: &Identity,
+        action: &Action,
+        attempt: u32,
+    ) -> Result<Outcome<StepValue>, StepError> {
+        let uuid = self.mark(identity, action).await?;
+        let limit = self.limit(action);
+        let answer = tokio::time::timeout(limit, self.effect(identity, action, uuid)).await;
+        let answer = match answer {
+            Ok(Err(error)) if !error.is_passing() => return Err(error),
+            answer => answer,
+        };
+        let seen = self.look(identity).await.and_then(|view| {
+            confirm(action, &self.site, identity, uuid, &view).map_err(|unconfirmed| unconfirmed.0)
+        });
+        match (answer, seen) {
+            // A step that is tried again changed something the first time, even if nothing is left to do now.
+            (Ok(Ok(changed)), Ok(())) => Ok(outcome(changed || attempt > 1, None)),
+            (Ok(Err(error)), Ok(())) => {
+                Ok(outcome(true, Some(format!("read back as done, although: {error}"))))
+            }
+            (Err(_), Ok(())) => {
+                Ok(outcome(true, Some(format!("read back as done, with no answer in {limit:?}"))))
+            }
+            (Ok(Ok(_)), Err(seen)) => Err(StepError::NotSeen { seen }),
+            (Ok(Err(error)), Err(_)) => Err(error),
+            (Err(_), Err(seen)) => Err(StepError::TimedOut { limit, seen }),
+        }
+    }
+
+    /// The mark of the machine in question. A machine that is to be made gets one, written down before anything is
+    /// done with it, and keeps it over every attempt: so a lost answer never makes a second machine.
+    async fn mark(&self, identity: &Identity, action: &Action) -> Result<Uuid, StepError> {
+        if let Some(machine) = action.machine() {
+            return Ok(machine.uuid);
+        }
+        if let Some(uuid) = self.made().get(identity) {
+            return Ok(*uuid);
+        }
+        let uuid = Uuid::new_v4();
+        self.journal.append(Entry::Marked { at: Timestamp::now(), node: identity.clone(), uuid }).await?;
+        self.marks.lock().expect("nobody panics while holding this").push((identity.clone(), uuid));
+        Ok(uuid)
+    }
+
+    async fn effect(&self, identity: &Identity, action: &Action, uuid: Uuid) -> Result<bool, StepError> {
+        let place = self.place(identity)?;
+        if let Action::Configure { config, mode, .. } = action {
+            let target = Target { identity: identity.clone(), uuid, mode: *mode };
+            let done = place.transport.configure(&target, config, &self.permit).await?;
+            return Ok(done == Configured::Changed);
+        }
+        let order =
+            Order { site: self.site.clone(), identity: identity.clone(), uuid, action: action.clone() };
+        Ok(place.provider.apply(&order, &self.permit).await? == Done::Changed)
+    }
+
+    /// Looks at a node's host, within its time.
+    pub(crate) async fn look(&self, identity: &Identity) -> Result<HostView, String> {
+        let place = self.place(identity).map_err(|error| error.to_string())?;
+        let scope = Scope { host: identity.host.clone(), node: Some(identity.clone()) };
+        match tokio::time::timeout(self.patience.look, place.provider.observe(&scope)).await {
+            Ok(view) => view.map_err(|error| error.to_string()),
+            Err(_) => Err(format!("host `{}` cannot be looked at: no answer", identity.host)),
+        }
+    }
+
+    fn place(&self, identity: &Identity) -> Result<&Place, ProviderError> {
+        let host = &identity.host;
+        let missing =
+            || ProviderError::Refused { host: host.clone(), why: "it is not part of this run".into() };
+        self.places.get(host).ok_or_else(missing)
+    }
+
+    fn limit(&self, action: &Action) -> Duration {
+        let limit = match action {
+            Action::Create { .. } | Action::Adopt { .. } | Action::Resize { .. } => self.timeouts.create,
+            Action::Start { .. } => self.timeouts.boot,
+            Action::Configure { .. } => self.timeouts.config,
+            Action::Destroy { .. } => self.timeouts.destroy,
+        };
+        limit.duration()
+    }
+
+    /// Takes a machine down that this run made, if it is there, and reads back that it is gone.
+    pub(crate) async fn unmake(&self, identity: &Identity, uuid: Uuid) -> Result<(), String> {
+        let view = self.look(identity).await?;
+        let is_it = |machine: &&orch_plan::Machine| {
+            machine
+                .marks
+                .as_ref()
+                .is_some_and(|marks| marks.uuid == uuid && marks.is_of(&self.site, identity))
+        };
+        let Some(machine) = view.machines().iter().find(is_it) else {
+            return Ok(());
+        };
+        let machine = orch_plan::MachineRef { id: machine.id.clone(), name: machine.name.clone(), uuid };
+        let action = Action::Destroy { machine };
+        self.act(identity, &action, 1).await.map(|_| ()).map_err(|error| error.to_string())
+    }
+}
+
+fn outcome(changed: bool, note: Option<String>) -> Outcome<StepValue> {
+    let outcome = if changed { Outcome::changed() } else { Outcome::unchanged() };
+    outcome.with(StepValue { note })
+}

@@ -1,0 +1,72 @@
+//! Where a driver keeps what it wrote down: journals of runs, and locks. Nothing in it is needed to find, heal or
+//! destroy a node; losing it loses history only.
+
+use std::env;
+use std::fs::DirBuilder;
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+/// The driver's own folder, readable by its user alone.
+#[derive(Debug, Clone)]
+pub struct StateDir {
+    root: PathBuf,
+}
+
+/// The state directory cannot be used.
+#[derive(Debug, Error)]
+pub enum StateDirError {
+    /// Nothing says where it is.
+    #[error("there is no place for the state directory: neither XDG_STATE_HOME nor HOME is set")]
+    Nowhere,
+    /// It could not be made.
+    #[error("the state directory `{path}` cannot be made")]
+    Make {
+        /// The folder.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+}
+
+impl StateDirError {
+    /// What to try next.
+    pub const fn hint(&self) -> &'static str {
+        "name one with --state DIR or ORCH_STATE"
+    }
+}
+
+impl StateDir {
+    /// The folder given, or `$XDG_STATE_HOME/orch`, or `~/.local/state/orch`.
+    pub fn locate(given: Option<&Path>) -> Result<Self, StateDirError> {
+        if let Some(root) = given {
+            return Ok(Self { root: root.to_owned() });
+        }
+        let home = |name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let base = home("XDG_STATE_HOME").or_else(|| Some(home("HOME")?.join(".local/state")));
+        Ok(Self { root: base.ok_or(StateDirError::Nowhere)?.join("orch") })
+    }
+
+    /// The folder of run journals; it need not exist.
+    pub fn runs(&self) -> PathBuf {
+        self.root.join("runs")
+    }
+
+    /// Makes the folder of run journals.
+    pub fn make_runs(&self) -> Result<PathBuf, StateDirError> {
+        make(self.runs())
+    }
+
+    /// Makes the folder of locks.
+    pub fn make_locks(&self) -> Result<PathBuf, StateDirError> {
+        make(self.root.join("locks"))
+    }
+}
+
+fn make(path: PathBuf) -> Result<PathBuf, StateDirError> {
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(&path);
+    made.map_err(|source| StateDirError::Make { path: path.clone(), source })?;
+    Ok(path)
+}
