@@ -12,7 +12,9 @@ use core::str::FromStr;
 
 use crate::check;
 use crate::decode::Decode;
-use crate::files::{Host, Manifest, Posture, Preset, Site, Spec, bring_up_to_date};
+use crate::files::{
+    Host, Manifest, Posture, Preset, Site, Spec, bring_up_to_date, conceal_lines, conceal_secrets,
+};
 use crate::problem::{Problem, Problems};
 use crate::source::{FileKind, Source, Sources};
 use crate::text::{self, Finding, Reporter};
@@ -89,6 +91,20 @@ impl Catalog<'_> {
         self.manifests.get(manifest)?.description.as_deref()
     }
 
+    /// Whether a node of the manifest is placed by nobody but the request.
+    pub fn needs_host(&self, manifest: &ManifestName) -> bool {
+        let homeless = |manifest: &Manifest| {
+            manifest.nodes.iter().any(|node| node.parent.is_none() && node.host.is_none())
+        };
+        self.manifests.get(manifest).is_some_and(homeless)
+    }
+
+    /// How many nodes the manifest describes.
+    pub fn node_count(&self, manifest: &ManifestName) -> usize {
+        let count = |manifest: &Manifest| manifest.nodes.iter().map(|node| node.count.get() as usize).sum();
+        self.manifests.get(manifest).map_or(0, count)
+    }
+
     fn parse_everything(&mut self) {
         self.hosts.parse_all();
         self.manifests.parse_all();
@@ -98,9 +114,11 @@ impl Catalog<'_> {
     }
 
     fn parse_reach(&mut self, name: &ManifestName, host: Option<&HostName>) -> Result<(), Problems> {
-        self.manifests.require(name, "manifest")?;
-        if let Some(host) = host {
-            self.hosts.require(host, "host")?;
+        let manifest = self.manifests.require(name, "manifest");
+        let host = host.and_then(|host| self.hosts.require(host, "host"));
+        let unknown: Vec<Problem> = manifest.into_iter().chain(host).collect();
+        if !unknown.is_empty() {
+            return Err(Problems::new(unknown));
         }
         if let Some(manifest) = self.manifests.get(name) {
             for node in manifest.nodes.iter() {
@@ -137,7 +155,8 @@ fn parse_site(sources: &Sources) -> Parsed<'_, Site> {
         Some(source) => {
             let mut parsed = Parsed::read(source);
             for second in files {
-                parsed.reporter.report(Finding::about_file(format!("`{}` says the same", second.path)));
+                let message = format!("`{}` is a site file too, and a site has one", second.path);
+                parsed.reporter.report(Finding::about_file(message));
             }
             parsed
         }
@@ -160,7 +179,17 @@ impl<'a, T: Decode> Parsed<'a, T> {
 
     fn decode(source: &'a Source, reporter: &mut Reporter<'a>) -> Option<T> {
         let text = text::decode_utf8(source, reporter)?;
-        let mut value = text::read(source.place.format, text, reporter)?;
+        let Some(mut value) = text::read(source.place.format, text, reporter) else {
+            conceal_lines(source.place.kind, text, reporter);
+            return None;
+        };
+        conceal_secrets(source.place.kind, &value, reporter);
+        // A file in which everything is left out says the same as none.
+        if value.data == text::Data::Null
+            && let Some(absent) = T::absent()
+        {
+            return Some(absent);
+        }
         bring_up_to_date(source.place.kind, &mut value, reporter)?;
         T::decode(&value, reporter)
     }
@@ -177,8 +206,9 @@ pub(crate) struct Files<'a, N, T> {
     kind: FileKind,
     sources: BTreeMap<N, &'a Source>,
     parsed: BTreeMap<N, Parsed<'a, T>>,
-    /// Files whose name cannot be a key, or is another file's key too; they matter where the whole site does.
-    misplaced: Vec<Problem>,
+    /// Files whose name cannot be a key, or is another file's key too. The former matter where the whole site does,
+    /// the latter also wherever the name is used, because it is open which file is meant.
+    misplaced: Vec<(Option<N>, Problem)>,
 }
 
 impl<'a, N: Ord + Clone + FromStr<Err = String>, T: Decode> Files<'a, N, T> {
@@ -188,7 +218,7 @@ impl<'a, N: Ord + Clone + FromStr<Err = String>, T: Decode> Files<'a, N, T> {
         for source in sources.of_kind(kind) {
             match source.place.stem.parse() {
                 Ok(name) => files.insert(name, source),
-                Err(why) => files.misplace(source, format!("the file's name {why}")),
+                Err(why) => files.misplace(None, source, format!("the file's name {why}")),
             }
         }
         files
@@ -197,16 +227,16 @@ impl<'a, N: Ord + Clone + FromStr<Err = String>, T: Decode> Files<'a, N, T> {
     fn insert(&mut self, name: N, source: &'a Source) {
         if let Some(first) = self.sources.get(&name) {
             let message = format!("`{}` has the same name: a {} is one file", first.path, self.kind);
-            self.misplace(source, message);
+            self.misplace(Some(&name), source, message);
             return;
         }
         self.sources.insert(name, source);
     }
 
-    fn misplace(&mut self, source: &Source, message: String) {
+    fn misplace(&mut self, name: Option<&N>, source: &Source, message: String) {
         let mut reporter = Reporter::new(&source.path);
         reporter.report(Finding::about_file(message));
-        self.misplaced.extend(reporter.finish().iter().cloned());
+        self.misplaced.extend(reporter.finish().iter().map(|problem| (name.cloned(), problem.clone())));
     }
 
     fn parse_all(&mut self) {
@@ -222,16 +252,13 @@ impl<'a, N: Ord + Clone + FromStr<Err = String>, T: Decode> Files<'a, N, T> {
         }
     }
 
-    /// Reads the file that a request names.
-    fn require(&mut self, name: &N, noun: &str) -> Result<(), Problems>
+    /// Reads the file that a request names; a problem where there is none.
+    fn require(&mut self, name: &N, noun: &str) -> Option<Problem>
     where
         N: Borrow<str>,
     {
-        if !self.is_known(name) {
-            return Err(self.unknown(name, noun).into());
-        }
         self.parse_if_known(Some(name));
-        Ok(())
+        (!self.is_known(name)).then(|| self.unknown(name, noun))
     }
 
     /// Says that a request names a file that is not there.
@@ -282,8 +309,11 @@ impl<'a, N: Ord + Clone + FromStr<Err = String>, T: Decode> Files<'a, N, T> {
 
     fn take_problems(&mut self, scope: Scope<'_>) -> Problems {
         let mut all: Vec<Problem> = Vec::new();
-        if matches!(scope, Scope::Site) {
-            all.append(&mut self.misplaced);
+        for (name, problem) in self.misplaced.drain(..) {
+            let is_used = name.is_some_and(|name| self.parsed.contains_key(&name));
+            if is_used || matches!(scope, Scope::Site) {
+                all.push(problem);
+            }
         }
         for parsed in self.parsed.values_mut() {
             all.extend(parsed.take_problems().iter().cloned());

@@ -18,6 +18,7 @@ mod decode;
 mod digest;
 mod files;
 mod fleet;
+mod graph;
 mod identity;
 mod nearest;
 mod problem;
@@ -36,6 +37,7 @@ pub use files::{
     VmidRange, YesNo,
 };
 pub use fleet::{Fleet, Hetzner, Host, HostSsh, Node, Provider, Proxmox, Settings, Size, Timeouts, Trust};
+pub use graph::{Edge, EdgeKind, Graph, GraphNode};
 pub use identity::Identity;
 pub use problem::{Excerpt, Position, Problem, Problems, Severity};
 pub use resolve::{Request, resolve};

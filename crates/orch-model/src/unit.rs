@@ -1,7 +1,7 @@
 //! Values with a unit or a structure of their own: durations, addresses, references to secrets.
 
 use alloc::format;
-use alloc::string::{String, ToString};
+use alloc::string::String;
 use core::fmt;
 use core::net::IpAddr;
 use core::str::FromStr;
@@ -10,7 +10,7 @@ use core::time::Duration;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Value as Json, json};
 
-use crate::decode::{Decode, expected, refuse, text_schema};
+use crate::decode::{Decode, decode_text, expected, refuse, text_schema};
 use crate::text::{Data, Finding, Reporter, Value};
 use crate::word::shorten;
 
@@ -19,11 +19,7 @@ macro_rules! through_text {
     ($type:ty, $placeholder:expr, $schema:expr) => {
         impl Decode for $type {
             fn decode(value: &Value<'_>, cx: &mut Reporter<'_>) -> Option<Self> {
-                let text = String::decode(value, cx)?;
-                match text.parse::<Self>() {
-                    Ok(parsed) => Some(parsed),
-                    Err(why) => refuse(value.span, why.to_string(), cx),
-                }
+                decode_text(value, cx)
             }
 
             fn placeholder() -> Self {
@@ -86,7 +82,9 @@ impl FromStr for Timespan {
         let scale = UNITS.iter().find(|(name, _)| *name == unit).map(|(_, scale)| *scale);
         let millis = number.parse::<u64>().ok().zip(scale).and_then(|(n, scale)| n.checked_mul(scale));
         match millis {
-            Some(0) => Err(format!("`{text}` is no time: it must be longer than nothing")),
+            Some(0) => {
+                Err(format!("`{}` is no length of time: it must be longer than nothing", shorten(text)))
+            }
             Some(millis) if digits <= 9 => Ok(Self(Duration::from_millis(millis))),
             _ => Err(format!(
                 "`{}` is no length of time: write it as `90s`, `10m`, `2h` or `1d`",
@@ -158,7 +156,24 @@ through_text!(
     Cidr { address: IpAddr::from([0, 0, 0, 0]), prefix: 0 },
     text_schema("^[0-9A-Fa-f.:]+/[0-9]{1,3}$")
 );
-through_text!(IpAddr, Self::from([0, 0, 0, 0]), text_schema("^[0-9A-Fa-f.:]+$"));
+
+impl Decode for IpAddr {
+    fn decode(value: &Value<'_>, cx: &mut Reporter<'_>) -> Option<Self> {
+        let text = String::decode(value, cx)?;
+        match text.parse() {
+            Ok(address) => Some(address),
+            Err(_) => refuse(value.span, format!("`{}` is no IP address", shorten(&text)), cx),
+        }
+    }
+
+    fn placeholder() -> Self {
+        Self::from([0, 0, 0, 0])
+    }
+
+    fn schema() -> Json {
+        text_schema("^[0-9A-Fa-f.:]+$")
+    }
+}
 
 /// A mention of a secret: `secret:<file>#<path>` or `secret:<name>`. Never the secret itself.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -196,10 +211,12 @@ serde_through_text!(SecretRef);
 
 impl Decode for SecretRef {
     fn decode(value: &Value<'_>, cx: &mut Reporter<'_>) -> Option<Self> {
-        let Data::Text(text) = &value.data else {
-            return expected("a mention of a secret", value, cx);
+        let parsed = match &value.data {
+            Data::Text(text) => text.parse().ok(),
+            Data::Null | Data::List(_) | Data::Map(_) => return expected("a mention of a secret", value, cx),
+            // Digits may be the secret itself.
+            Data::Bool(_) | Data::Int(_) | Data::Float(_) => None,
         };
-        let parsed = text.parse().ok();
         if parsed.is_none() {
             let message =
                 "a secret is mentioned as `secret:<file>#<path>` or `secret:<name>`, never written here";
@@ -220,6 +237,8 @@ impl Decode for SecretRef {
 
 #[cfg(test)]
 mod tests {
+    use alloc::string::ToString;
+
     use super::*;
 
     #[test]

@@ -67,14 +67,7 @@ macro_rules! word {
                 value: &$crate::text::Value<'_>,
                 cx: &mut $crate::text::Reporter<'_>,
             ) -> Option<Self> {
-                let text = <alloc::string::String as $crate::decode::Decode>::decode(value, cx)?;
-                match text.parse() {
-                    Ok(word) => Some(word),
-                    Err(why) => {
-                        let why: alloc::string::String = why;
-                        $crate::decode::refuse(value.span, why, cx)
-                    }
-                }
+                $crate::decode::decode_text(value, cx)
             }
 
             fn placeholder() -> Self {
@@ -139,7 +132,7 @@ word! {
 }
 word! {
     /// The name under which the site keeps an SSH public key, such as `alice@laptop`.
-    KeyName as "ssh key name", "^[A-Za-z0-9][A-Za-z0-9._@-]{0,127}$", is_key_name,
+    KeyName as "key name", "^[A-Za-z0-9][A-Za-z0-9._@-]{0,127}$", is_key_name,
     "letters, digits, `.`, `_`, `@` and `-`"
 }
 word! {
@@ -158,8 +151,8 @@ word! {
     "letters, digits and any of `+._:@/~=-`, first a letter or digit"
 }
 word! {
-    /// A unit that the node's service manager runs.
-    Unit as "service name", "^[A-Za-z0-9][A-Za-z0-9:_.@-]{0,254}$", is_unit,
+    /// A unit that the node's service manager runs, or another thing with a name like one: a bridge, a firewall.
+    Unit as "valid name", "^[A-Za-z0-9][A-Za-z0-9:_.@-]{0,254}$", is_unit,
     "letters, digits and any of `:_.@-`, first a letter or digit"
 }
 word! {

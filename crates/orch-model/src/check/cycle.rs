@@ -1,5 +1,6 @@
 //! Nodes that wait for each other.
 
+use alloc::collections::VecDeque;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -7,60 +8,113 @@ use alloc::vec::Vec;
 use super::{Roster, order};
 use crate::text::{Finding, Reporter};
 
+/// How many names of a long cycle are told at each end.
+const TOLD: usize = 6;
+
 /// Reports one cycle, as a path, for every knot of nodes that wait for each other. All members of an entry need the
 /// same nodes, so a cycle between nodes is always one between entries.
 pub(super) fn check(roster: &Roster<'_>, cx: &mut Reporter<'_>) -> bool {
-    let ordered = order(roster);
-    let mut waiting = alloc::vec![true; roster.entries.len()];
-    for entry in ordered {
-        waiting[entry] = false;
+    if order(roster).len() == roster.entries.len() {
+        return true;
     }
-    let is_acyclic = !waiting.contains(&true);
-    // Every entry is left behind once, so all walks together are as long as the manifest.
-    while let Some(start) = waiting.iter().position(|waits| *waits) {
-        if let Some(path) = walk(roster, start, &mut waiting) {
+    let needs: Vec<Vec<usize>> =
+        (0..roster.entries.len()).map(|entry| roster.needs(entry).collect()).collect();
+    let knot_of = knots(&needs);
+    let mut told = alloc::vec![false; needs.len()];
+    for start in 0..needs.len() {
+        // A knot is told at its first entry in the file; every entry is looked at for one knot only.
+        if !core::mem::replace(&mut told[knot_of[start]], true)
+            && let Some(path) = shortest_cycle(&needs, &knot_of, start)
+        {
             report(roster, &path, cx);
         }
     }
-    is_acyclic
+    false
 }
 
-/// Follows needs among waiting entries until an entry comes up again; every entry on the way is left behind.
-fn walk(roster: &Roster<'_>, start: usize, waiting: &mut [bool]) -> Option<Vec<usize>> {
-    let mut path = Vec::from([start]);
-    let mut current = start;
-    let found = loop {
-        let unordered: Vec<usize> = roster.needs(current).collect();
-        if let Some(again) = unordered.iter().find_map(|need| path.iter().position(|seen| seen == need)) {
-            break Some(again);
-        }
-        match unordered.into_iter().find(|need| waiting[*need]) {
-            Some(next) => {
-                path.push(next);
-                current = next;
+/// Numbers the strongly connected parts of a graph: two entries have the same number when each needs the other, by
+/// whatever way. Tarjan's algorithm, with a stack of its own because a manifest may be a chain of 100,000 nodes.
+fn knots(needs: &[Vec<usize>]) -> Vec<usize> {
+    const UNSEEN: usize = usize::MAX;
+    let mut knot_of = alloc::vec![UNSEEN; needs.len()];
+    let mut seen_at = alloc::vec![UNSEEN; needs.len()];
+    let mut lowest = alloc::vec![UNSEEN; needs.len()];
+    let (mut clock, mut open, mut knot) = (0, Vec::new(), 0);
+    for root in 0..needs.len() {
+        let mut calls = Vec::from([(root, 0)]);
+        while let Some((entry, next)) = calls.pop() {
+            if next == 0 {
+                if seen_at[entry] != UNSEEN {
+                    continue;
+                }
+                (seen_at[entry], lowest[entry]) = (clock, clock);
+                clock += 1;
+                open.push(entry);
+            } else {
+                let before = needs[entry][next - 1];
+                if knot_of[before] == UNSEEN {
+                    lowest[entry] = lowest[entry].min(lowest[before]);
+                }
             }
-            None => break None,
+            if let Some(need) = needs[entry].get(next) {
+                calls.push((entry, next + 1));
+                calls.push((*need, 0));
+            } else if lowest[entry] == seen_at[entry] {
+                while let Some(member) = open.pop() {
+                    knot_of[member] = knot;
+                    if member == entry {
+                        break;
+                    }
+                }
+                knot += 1;
+            }
         }
-    };
-    for entry in &path {
-        waiting[*entry] = false;
     }
-    found.map(|again| path.split_off(again))
+    knot_of
+}
+
+/// The shortest way from an entry back to itself, if it is on a cycle at all.
+fn shortest_cycle(needs: &[Vec<usize>], knot_of: &[usize], start: usize) -> Option<Vec<usize>> {
+    let mut came_from = alloc::collections::BTreeMap::new();
+    let mut queue = VecDeque::from([start]);
+    while let Some(entry) = queue.pop_front() {
+        for need in needs[entry].iter().copied().filter(|need| knot_of[*need] == knot_of[start]) {
+            if need == start {
+                let mut path = Vec::from([entry]);
+                while let Some(before) = came_from.get(&path[path.len() - 1]) {
+                    path.push(*before);
+                }
+                path.reverse();
+                return Some(path);
+            }
+            if let alloc::collections::btree_map::Entry::Vacant(vacant) = came_from.entry(need) {
+                vacant.insert(entry);
+                queue.push_back(need);
+            }
+        }
+    }
+    None
 }
 
 fn report(roster: &Roster<'_>, path: &[usize], cx: &mut Reporter<'_>) {
-    let first = path.iter().copied().min().unwrap_or_default();
-    let turn = path.iter().position(|entry| *entry == first).unwrap_or_default();
-    let mut names: Vec<String> = path[turn..]
-        .iter()
-        .chain(&path[..turn])
-        .map(|entry| format!("`{}`", *roster.entries[*entry].name))
-        .collect();
+    let name = |entry: &usize| format!("`{}`", *roster.entries[*entry].name);
+    let mut names: Vec<String> = if path.len() > 2 * TOLD {
+        let between = format!("… {} more …", path.len() - 2 * TOLD);
+        let (head, tail) = (&path[..TOLD], &path[path.len() - TOLD..]);
+        head.iter().map(name).chain([between]).chain(tail.iter().map(name)).collect()
+    } else {
+        path.iter().map(name).collect()
+    };
     names.extend(names.first().cloned());
-    if let Some((_, span)) = roster.entries[first].name.known() {
-        let message = format!("these nodes wait for each other: {}", names.join(" -> "));
-        cx.report(
-            Finding::new(span, message).hint("each arrow is a `parent` or a `depends_on`: take one out"),
-        );
+    let what = match path {
+        [only] => format!("node `{}` waits for itself", *roster.entries[*only].name),
+        _ => format!("these nodes wait for each other: {}", names.join(" -> ")),
+    };
+    if let Some((_, span)) = path.first().and_then(|first| roster.entries[*first].name.known()) {
+        let hint = match path {
+            [_] => "take its name out of its `parent` or `depends_on`",
+            _ => "each arrow is a `parent` or a `depends_on`: take one out",
+        };
+        cx.report(Finding::new(span, what).hint(hint));
     }
 }

@@ -15,7 +15,7 @@ pub(crate) use roster::{Roster, order};
 
 use crate::catalog::{Catalog, Files};
 use crate::decode::{Decode, Located, suggestion};
-use crate::files::{Host, Manifest, Spec};
+use crate::files::{Host, Manifest, Pattern, Spec};
 use crate::text::{Finding, Reporter};
 use crate::word::{HostName, ManifestName, SpecName};
 
@@ -47,27 +47,27 @@ fn check_name(file: &ManifestName, manifest: &Manifest, cx: &mut Reporter<'_>) {
     if let Some((name, span)) = manifest.name.known()
         && name != file
     {
-        let message = format!("the manifest calls itself `{name}`, and its file `{file}`");
+        let message = format!("the manifest calls itself `{name}`, but its file is named `{file}`");
         cx.report(Finding::new(span, message).hint("give both the same name"));
     }
 }
 
 fn check_nodes(manifest: &Manifest, context: &Context<'_, '_>, cx: &mut Reporter<'_>) {
-    if let Some((nodes, span)) = manifest.nodes.known()
-        && nodes.is_empty()
-        && cx.count() == 0
-    {
-        cx.report(Finding::new(span, "a manifest has at least one node"));
-    }
     let roster = Roster::new(&manifest.nodes, cx);
+    if !roster.is_complete {
+        return;
+    }
     for node in manifest.nodes.iter() {
         node::check(node, &roster, context, cx);
     }
     node::check_vmids(&manifest.nodes, cx);
     peers::check(&roster, cx);
     let is_acyclic = cycle::check(&roster, cx);
-    if is_acyclic {
+    // What shape the nodes have is known only where every one of them and every relation could be read.
+    if is_acyclic && manifest.nodes.is_whole() && roster.is_closed() {
         pattern::check(manifest, &roster, cx);
+    } else if is_acyclic && *manifest.pattern == Pattern::Flat {
+        pattern::check_flat(&roster, cx);
     }
 }
 

@@ -114,14 +114,12 @@ fn check_image(node: &ManifestNode, cx: &mut Reporter<'_>) {
         return;
     };
     let (wrong, key, right) = match kind {
-        NodeKind::Ct => (&node.image, "image", "template"),
-        NodeKind::Vm | NodeKind::Pve => (&node.template, "template", "image"),
+        NodeKind::Ct => (&node.image, "image", "a `template`"),
+        NodeKind::Vm | NodeKind::Pve => (&node.template, "template", "an `image`"),
     };
     if let Some((_, span)) = wrong.as_ref().and_then(Located::known) {
         let message = format!("node `{}` is {} and takes no `{key}`", *node.name, kind.with_article());
-        cx.report(
-            Finding::new(span, message).hint(format!("{} is made from a `{right}`", kind.with_article())),
-        );
+        cx.report(Finding::new(span, message).hint(format!("{} is made from {right}", kind.with_article())));
     }
 }
 

@@ -20,7 +20,8 @@ pub(super) fn check(manifest: &Manifest, roster: &Roster<'_>, cx: &mut Reporter<
     }
 }
 
-fn check_flat(roster: &Roster<'_>, cx: &mut Reporter<'_>) {
+/// A node with a parent contradicts a flat manifest, whatever the other nodes are.
+pub(super) fn check_flat(roster: &Roster<'_>, cx: &mut Reporter<'_>) {
     for node in roster.entries {
         if let Some((parent, span)) = node.parent.as_ref().and_then(Located::known) {
             let message = format!("the pattern is flat, and node `{}` lives on `{parent}`", *node.name);
@@ -71,7 +72,9 @@ fn check_federated(manifest: &Manifest, roster: &Roster<'_>, cx: &mut Reporter<'
     let count: usize = roots.clone().map(|node| node.count.get() as usize).sum();
     let hosts: BTreeSet<_> = roots.map(|node| node.host.as_deref()).collect();
     if count < 2 || hosts.len() < 2 {
-        let what = format!("{count} roots are on {} hosts", hosts.len());
+        let plural = |count: usize| if count == 1 { "" } else { "s" };
+        let (roots, places) = (plural(count), plural(hosts.len()));
+        let what = format!("it has {count} root{roots} on {} host{places}", hosts.len());
         let hint = "a federation has two roots or more on two hosts or more: give roots a `host`";
         contradict(manifest, &what, hint, cx);
     }

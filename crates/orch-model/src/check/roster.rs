@@ -8,7 +8,6 @@ use alloc::vec::Vec;
 use core::cmp::Reverse;
 use core::ops::Range;
 
-use crate::decode::Located;
 use crate::files::ManifestNode;
 use crate::text::{Finding, Reporter};
 use crate::word::NodeName;
@@ -31,59 +30,95 @@ pub(crate) struct Roster<'m> {
     /// The members of each entry.
     ranges: Vec<Range<usize>>,
     by_name: BTreeMap<NodeName, Range<usize>>,
+    /// Whether every entry has its members; where not, references to the missing ones say nothing.
+    pub(crate) is_complete: bool,
 }
 
 impl<'m> Roster<'m> {
     /// Writes out every count, and reports names that are used twice.
     pub(crate) fn new(entries: &'m [ManifestNode], cx: &mut Reporter<'_>) -> Self {
-        let mut roster = Self { entries, members: Vec::new(), ranges: Vec::new(), by_name: BTreeMap::new() };
+        let mut roster = Self {
+            entries,
+            members: Vec::new(),
+            ranges: Vec::new(),
+            by_name: BTreeMap::new(),
+            is_complete: true,
+        };
         for (index, entry) in entries.iter().enumerate() {
             let start = roster.members.len();
-            roster.add_members(index, entry, cx);
+            let mut twice = roster.add_members(index, entry, cx);
             let range = start..roster.members.len();
             if let Some((name, _)) = entry.name.known()
                 && range.len() > 1
             {
-                roster.claim(name.clone(), range.clone(), &entry.name, cx);
+                twice = roster.claim(name, range.clone()).map(|first| (name.clone(), first)).or(twice);
+            }
+            if let Some((name, first)) = twice {
+                roster.refuse_second(&name, first, entry, cx);
             }
             roster.ranges.push(range);
         }
         roster
     }
 
-    fn add_members(&mut self, index: usize, entry: &ManifestNode, cx: &mut Reporter<'_>) {
-        let Some((name, span)) = entry.name.known() else {
-            return;
-        };
+    /// Adds the members of an entry; yields the first of their names that is taken, with the entry that has it.
+    fn add_members(
+        &mut self,
+        index: usize,
+        entry: &ManifestNode,
+        cx: &mut Reporter<'_>,
+    ) -> Option<(NodeName, usize)> {
+        let (name, span) = entry.name.known()?;
         let count = entry.count.get() as usize;
         if self.members.len() + count > MAX_NODES {
-            cx.report(Finding::new(span, format!("a manifest describes at most {MAX_NODES} nodes")));
-            return;
+            if core::mem::replace(&mut self.is_complete, false) {
+                cx.report(Finding::new(span, format!("a manifest describes at most {MAX_NODES} nodes")));
+            }
+            return None;
         }
+        let mut twice = None;
         for ordinal in 1..=count {
             let name = if count == 1 { Ok(name.clone()) } else { format!("{name}-{ordinal}").parse() };
             match name {
                 Ok(name) => {
                     let at = self.members.len();
                     self.members.push(Member { name: name.clone(), entry: index });
-                    self.claim(name, at..at + 1, &entry.name, cx);
+                    let taken = self.claim(&name, at..at + 1);
+                    twice = twice.or_else(|| taken.map(|first| (name, first)));
                 }
-                Err(why) => return cx.report(Finding::new(span, format!("with its number, {why}"))),
+                Err(why) => {
+                    self.is_complete = false;
+                    cx.report(Finding::new(span, format!("with its number, {why}")));
+                    return None;
+                }
             }
         }
+        twice
     }
 
-    fn claim(&mut self, name: NodeName, range: Range<usize>, at: &Located<NodeName>, cx: &mut Reporter<'_>) {
-        let Some(other) = self.by_name.insert(name.clone(), range) else {
-            return;
-        };
-        let first = &self.entries[self.members[other.start].entry].name;
-        if let (Some((_, span)), Some((_, first))) = (at.known(), first.known()) {
+    /// Gives a name to members, unless another entry has it: then that one keeps it.
+    fn claim(&mut self, name: &NodeName, range: Range<usize>) -> Option<usize> {
+        let other = self.by_name.insert(name.clone(), range)?;
+        let first = self.members[other.start].entry;
+        self.by_name.insert(name.clone(), other);
+        Some(first)
+    }
+
+    /// One report is enough for an entry, of however many nodes the names are taken.
+    fn refuse_second(&self, name: &NodeName, first: usize, second: &ManifestNode, cx: &mut Reporter<'_>) {
+        if let (Some((_, span)), Some((_, first))) = (second.name.known(), self.entries[first].name.known()) {
             let line = cx.line_of(first);
             let hint = format!("the first one stands in line {line}");
             cx.report(Finding::new(span, format!("node `{name}` is defined twice")).hint(hint));
         }
-        self.by_name.insert(name, other);
+    }
+
+    /// Whether every node that another one names exists.
+    pub(crate) fn is_closed(&self) -> bool {
+        let relations = self.entries.iter().flat_map(|entry| {
+            entry.parent.iter().chain(&entry.depends_on).chain(&entry.peers).map(|name| &**name)
+        });
+        relations.into_iter().all(|name| self.by_name.contains_key(name))
     }
 
     /// The members that a reference stands for.

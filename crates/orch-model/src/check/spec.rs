@@ -32,9 +32,10 @@ pub(super) fn check(
             cx.report(Finding::new(span, format!("`{path}` is written twice")));
         }
     }
-    for unit in &spec.platform.services.enable {
-        if spec.platform.services.disable.contains(unit) {
-            cx.report(Finding::about_file(format!("service `{unit}` is both enabled and disabled")));
+    let enabled: BTreeSet<_> = spec.platform.services.enable.iter().collect();
+    for (unit, span) in spec.platform.services.disable.iter().filter_map(Located::known) {
+        if enabled.contains(unit) {
+            cx.report(Finding::new(span, format!("service `{unit}` is both enabled and disabled")));
         }
     }
 }

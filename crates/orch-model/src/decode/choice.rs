@@ -1,7 +1,10 @@
 //! `choice!`: an enum of words, its reader, its printing and its JSON Schema from one definition.
 
-use super::suggestion;
-use crate::text::{Finding, Reporter, Span};
+use alloc::vec::Vec;
+
+use super::{found, suggestion};
+use crate::text::{Finding, Reporter, Span, Value};
+use crate::word::shorten;
 
 /// An enum of which every variant is one word in a site file.
 pub(crate) trait Choice: Sized + Copy + 'static {
@@ -17,9 +20,17 @@ pub(crate) trait Choice: Sized + Copy + 'static {
 /// Reports a word that is none of a choice.
 pub(crate) fn refuse_word<T: Choice>(word: &str, span: Span, noun: &str, cx: &mut Reporter<'_>) {
     let words = T::WORDS.iter().map(|(_, word)| *word);
-    let message = alloc::format!("`{word}` is no {noun}");
+    let message = alloc::format!("`{}` is no {noun}", shorten(word));
     let hint = suggestion(word, words, cx);
     cx.report(Finding::new(span, message).hint_option(hint));
+}
+
+/// Reports a value that is no word at all, with the words that there are.
+pub(crate) fn refuse_kind<T: Choice>(value: &Value<'_>, noun: &str, cx: &mut Reporter<'_>) -> Option<T> {
+    let words: Vec<&str> = T::WORDS.iter().map(|(_, word)| *word).collect();
+    let message = alloc::format!("expected a {noun}, found {}", found(value, cx));
+    cx.report(Finding::new(value.span, message).hint(alloc::format!("there is `{}`", words.join("`, `"))));
+    None
 }
 
 /// Defines an enum of words. The noun names it in messages.
@@ -83,7 +94,7 @@ macro_rules! choice {
                 cx: &mut $crate::text::Reporter<'_>,
             ) -> Option<Self> {
                 let $crate::text::Data::Text(word) = &value.data else {
-                    return $crate::decode::expected(concat!("a ", $noun), value, cx);
+                    return $crate::decode::choice::refuse_kind::<Self>(value, $noun, cx);
                 };
                 let choice = <Self as $crate::decode::Choice>::from_word(word);
                 if choice.is_none() {

@@ -3,6 +3,7 @@
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::vec::Vec;
+use core::ops::Deref;
 
 use serde_json::{Value as Json, json};
 
@@ -26,15 +27,19 @@ impl<T: Decode> Decode for Option<T> {
     }
 
     fn schema() -> Json {
-        let mut schema = T::schema();
-        if let Some(Json::String(kind)) = schema.get("type") {
-            schema["type"] = json!([kind, "null"]);
-            if let Some(Json::Array(words)) = schema.get_mut("enum") {
-                words.push(Json::Null);
-            }
-        }
-        schema
+        or_null(T::schema())
     }
+}
+
+/// The schema of a value that may be written as nothing, which is the same as leaving it out.
+pub(crate) fn or_null(mut schema: Json) -> Json {
+    if let Some(Json::String(kind)) = schema.get("type") {
+        schema["type"] = json!([kind, "null"]);
+        if let Some(Json::Array(words)) = schema.get_mut("enum") {
+            words.push(Json::Null);
+        }
+    }
+    schema
 }
 
 impl<T: Decode> Decode for Vec<T> {
@@ -57,6 +62,50 @@ impl<T: Decode> Decode for Vec<T> {
 
     fn schema() -> Json {
         json!({ "type": "array", "items": T::schema() })
+    }
+}
+
+/// A list that must be given and must hold something.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Filled<T> {
+    items: Vec<T>,
+    /// Whether every item could be read as it stands. Where not, what the items are to each other is not known.
+    is_whole: bool,
+}
+
+impl<T> Filled<T> {
+    pub(crate) const fn is_whole(&self) -> bool {
+        self.is_whole
+    }
+}
+
+impl<T> Deref for Filled<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        &self.items
+    }
+}
+
+impl<T: Decode> Decode for Filled<T> {
+    fn decode(value: &Value<'_>, cx: &mut Reporter<'_>) -> Option<Self> {
+        let before = cx.count();
+        match &value.data {
+            Data::List(items) if items.is_empty() => {
+                super::refuse(value.span, "expected at least one entry, found an empty list", cx)
+            }
+            _ => Vec::decode(value, cx).map(|items| Self { items, is_whole: cx.count() == before }),
+        }
+    }
+
+    fn placeholder() -> Self {
+        Self { items: Vec::new(), is_whole: false }
+    }
+
+    fn schema() -> Json {
+        let mut schema = Vec::<T>::schema();
+        schema["minItems"] = json!(1);
+        schema
     }
 }
 
@@ -84,7 +133,10 @@ impl<K: DecodeKey, T: Decode> Decode for BTreeMap<K, T> {
                     map.insert(key, value);
                 }
                 (Err(why), _) => super::refuse::<()>(entry.key_span, format!("key {why}"), cx).unwrap_or(()),
-                (Ok(_), None) => {}
+                // The name is there, though its value is broken: references to it must not be reported too.
+                (Ok(key), None) => {
+                    map.insert(key, T::placeholder());
+                }
             }
         }
         Some(map)

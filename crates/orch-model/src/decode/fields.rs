@@ -1,10 +1,13 @@
 //! The entries of a map while a record is read from it: each is taken once, and what is left over is unknown.
 
 use alloc::format;
+use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::{Decode, expected, suggestion};
+use crate::nearest::nearest;
 use crate::text::{Data, Entry, Finding, Reporter, Span, Value};
+use crate::word::shorten;
 
 /// The entries of one map that no field has taken yet.
 pub(crate) struct Fields<'v, 'a> {
@@ -13,15 +16,25 @@ pub(crate) struct Fields<'v, 'a> {
     /// What the record is called in messages.
     noun: &'static str,
     span: Span,
+    /// Required keys that are not there.
+    missing: Vec<&'static str>,
 }
 
 impl<'v, 'a> Fields<'v, 'a> {
     /// Opens a map; anything else is reported.
     pub(crate) fn of(value: &'v Value<'a>, noun: &'static str, cx: &mut Reporter<'_>) -> Option<Self> {
         match &value.data {
-            Data::Map(entries) => Some(Self { entries, known: Vec::new(), noun, span: value.span }),
-            _ => expected(&format!("the keys of a {noun}"), value, cx),
+            Data::Map(entries) => {
+                let (known, missing) = (Vec::new(), Vec::new());
+                Some(Self { entries, known, noun, span: value.span, missing })
+            }
+            _ => expected(&format!("the keys of {}", with_article(noun)), value, cx),
         }
+    }
+
+    /// Gives the record a more exact name, once more is known about it.
+    pub(crate) const fn is_called(&mut self, noun: &'static str) {
+        self.noun = noun;
     }
 
     /// Takes a field that must be given unless its type knows what absence means.
@@ -39,8 +52,7 @@ impl<'v, 'a> Fields<'v, 'a> {
         self.known.push(key);
         let Some(entry) = self.entries.iter().find(|entry| entry.key == key) else {
             return default().unwrap_or_else(|| {
-                let message = format!("this {} has no `{key}`, which is required", self.noun);
-                cx.report(Finding::new(self.span, message));
+                self.missing.push(key);
                 T::placeholder()
             });
         };
@@ -56,6 +68,7 @@ impl<'v, 'a> Fields<'v, 'a> {
     pub(crate) fn take_known<T: Decode>(&mut self, key: &'static str, cx: &mut Reporter<'_>) -> Option<T> {
         let before = cx.count();
         let value = self.take(key, cx);
+        self.report_missing(cx);
         (cx.count() == before).then_some(value)
     }
 
@@ -64,12 +77,41 @@ impl<'v, 'a> Fields<'v, 'a> {
         self.entries.iter().filter(|entry| !self.known.iter().any(|known| entry.key == *known))
     }
 
-    /// Reports every key that no field has taken.
-    pub(crate) fn finish(self, cx: &mut Reporter<'_>) {
-        for entry in self.rest() {
-            let message = format!("a {} has no key `{}`", self.noun, entry.key);
+    /// Reports every required key that is missing, and every key that no field has taken.
+    pub(crate) fn finish(mut self, cx: &mut Reporter<'_>) {
+        let told = self.report_missing(cx);
+        for entry in self.rest().filter(|entry| !told.contains(&entry.key_span)) {
             let hint = suggestion(&entry.key, self.known.iter().copied(), cx);
-            cx.report(Finding::new(entry.key_span, message).hint_option(hint));
+            cx.report(self.unknown(entry).hint_option(hint));
         }
     }
+
+    /// Reports the required keys that are missing so far. One that is there with a slip in it is a single mistake and
+    /// told as an unknown key; the places of those are yielded.
+    fn report_missing(&mut self, cx: &mut Reporter<'_>) -> Vec<Span> {
+        let mut told = Vec::new();
+        for key in core::mem::take(&mut self.missing) {
+            let is_meant =
+                |entry: &&Entry<'_>| !told.contains(&entry.key_span) && nearest(&entry.key, [key]).is_some();
+            if let Some(entry) = self.rest().find(is_meant) {
+                told.push(entry.key_span);
+                cx.report(self.unknown(entry).hint(format!("did you mean `{key}`?")));
+            } else {
+                let message = format!("this {} has no `{key}`, which is required", self.noun);
+                cx.report(Finding::new(self.span, message));
+            }
+        }
+        told
+    }
+
+    fn unknown(&self, entry: &Entry<'_>) -> Finding {
+        let message = format!("{} has no key `{}`", with_article(self.noun), shorten(&entry.key));
+        Finding::new(entry.key_span, message)
+    }
+}
+
+/// `a node`, `an ssh section`.
+fn with_article(noun: &str) -> String {
+    let is_open = noun.starts_with(['a', 'e', 'i', 'o', 'u']) || noun.starts_with("ssh ");
+    format!("{} {noun}", if is_open { "an" } else { "a" })
 }

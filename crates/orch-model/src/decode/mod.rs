@@ -18,11 +18,11 @@ use alloc::vec::Vec;
 use serde_json::Value as Json;
 
 pub(crate) use choice::{Choice, choice};
-pub(crate) use collection::DecodeKey;
+pub(crate) use collection::{DecodeKey, Filled, or_null};
 pub(crate) use fields::Fields;
 pub(crate) use located::Located;
 pub(crate) use record::{Property, Record, properties_schema, record};
-pub(crate) use scalar::{Version, Within, text_schema};
+pub(crate) use scalar::{Version, Within, decode_text, text_schema};
 
 use crate::nearest::nearest;
 use crate::text::{Data, Finding, Reporter, Span, Value};
@@ -47,12 +47,17 @@ pub(crate) trait Decode: Sized {
 
 /// Reports that a value is not what was expected, and what it is instead.
 pub(crate) fn expected<T>(what: &str, value: &Value<'_>, cx: &mut Reporter<'_>) -> Option<T> {
-    let found = match &value.data {
-        data @ (Data::Null | Data::List(_) | Data::Map(_)) => String::from(data.noun()),
-        data => format!("{} `{}`", data.noun(), cx.quote(value.span)),
-    };
+    let found = found(value, cx);
     cx.report(Finding::new(value.span, format!("expected {what}, found {found}")));
     None
+}
+
+/// What a value is, as a message says it.
+fn found(value: &Value<'_>, cx: &Reporter<'_>) -> String {
+    match &value.data {
+        data @ (Data::Null | Data::List(_) | Data::Map(_)) => String::from(data.noun()),
+        data => format!("{} `{}`", data.noun(), cx.quote(value.span)),
+    }
 }
 
 /// How many names a hint lists before it says nothing.

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use serde_json::{Map, Value as Json, json};
 
-use super::Fields;
+use super::{Fields, or_null};
 use crate::text::Reporter;
 
 /// One key of a record, as its schema shows it.
@@ -34,7 +34,7 @@ pub(crate) fn properties_schema(doc: &str, properties: Vec<Property>) -> Json {
         if property.required {
             required.push(Json::from(property.key));
         }
-        let mut schema = property.schema;
+        let mut schema = if property.required { property.schema } else { or_null(property.schema) };
         if let Json::Object(object) = &mut schema {
             object.entry("description").or_insert_with(|| Json::from(property.doc.trim()));
             if let Some(default) = property.default {

@@ -2,6 +2,7 @@
 
 use alloc::format;
 use alloc::string::{String, ToString};
+use core::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
@@ -12,6 +13,20 @@ use crate::text::{Data, Finding, Reporter, Value};
 /// A text type with a grammar: how it is described in a schema, by pattern.
 pub(crate) fn text_schema(pattern: &str) -> Json {
     json!({ "type": "string", "pattern": pattern })
+}
+
+/// Reads text that has a grammar. A number or a boolean is judged by how it is written: where quotes would be
+/// enough, that is the advice, and elsewhere the grammar is.
+pub(crate) fn decode_text<T: FromStr<Err = String>>(value: &Value<'_>, cx: &mut Reporter<'_>) -> Option<T> {
+    if matches!(value.data, Data::Int(_) | Data::Float(_) | Data::Bool(_))
+        && let Err(why) = cx.quote(value.span).parse::<T>()
+    {
+        return refuse(value.span, why, cx);
+    }
+    match String::decode(value, cx)?.parse() {
+        Ok(parsed) => Some(parsed),
+        Err(why) => refuse(value.span, why, cx),
+    }
 }
 
 impl Decode for String {
@@ -77,7 +92,9 @@ impl<const MIN: u32, const MAX: u32> Decode for Within<MIN, MAX> {
         };
         match u32::try_from(number) {
             Ok(number) if (MIN..=MAX).contains(&number) => Some(Self(number)),
-            _ if MAX == u32::MAX => refuse(value.span, format!("{number} is too small: at least {MIN}"), cx),
+            _ if number < i64::from(MIN) && MAX == u32::MAX => {
+                refuse(value.span, format!("{number} is too small: at least {MIN}"), cx)
+            }
             _ => refuse(value.span, format!("{number} is out of range: {MIN} to {MAX}"), cx),
         }
     }

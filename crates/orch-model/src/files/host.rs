@@ -28,7 +28,7 @@ choice! {
 
 choice! {
     /// How a new NixOS system reaches a machine.
-    pub enum Rollout as "rollout" {
+    pub enum Rollout as "way to roll out" {
         /// orch copies the closure, activates it as a test, confirms and makes it permanent.
         Closure = "closure",
         /// `nixos-rebuild` does it.
@@ -38,7 +38,7 @@ choice! {
 
 choice! {
     /// How a machine without NixOS gets it.
-    pub enum Install as "install" {
+    pub enum Install as "way to install" {
         /// By `nixos-anywhere`.
         NixosAnywhere = "nixos-anywhere",
     }
@@ -221,6 +221,12 @@ impl Decode for Host {
         let mut fields = Fields::of(value, "host", cx)?;
         // Which keys there may be depends on the provider, so without one nothing more can be said.
         let provider: ProviderKind = fields.take_known("provider", cx)?;
+        fields.is_called(match provider {
+            ProviderKind::Local => "local host",
+            ProviderKind::Proxmox => "proxmox host",
+            ProviderKind::Hetzner => "hetzner host",
+            ProviderKind::K3s => "k3s host",
+        });
         let host = match provider {
             ProviderKind::Local => Self::Local(LocalHost::take(&mut fields, cx)),
             ProviderKind::Proxmox => Self::Proxmox(ProxmoxHost::take(&mut fields, cx)),

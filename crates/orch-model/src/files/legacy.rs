@@ -79,17 +79,30 @@ fn rename<'n>(
         let Some(at) = entries.iter().position(|entry| entry.key == *old) else {
             continue;
         };
-        let mut entry = entries.remove(at);
-        cx.report(Finding::new(entry.key_span, format!("`{old}` is an older name of `{new}`")).warning());
-        match new.split_once('.') {
-            None if entries.iter().all(|other| other.key != *new) => {
-                entry.key = Cow::Borrowed(new);
-                entries.insert(at, entry);
-            }
-            Some((outer, inner)) => put_inside(entries, outer, inner, entry),
-            None => {}
-        }
+        let entry = entries.remove(at);
+        let message = format!("`{old}` is an older name of `{new}`");
+        let warning = Finding::new(entry.key_span, message).warning();
+        let is_taken = match new.split_once('.') {
+            None => !put(entries, new, entry),
+            Some((outer, inner)) => !put_inside(entries, outer, inner, entry),
+        };
+        cx.report(if is_taken {
+            warning.hint(format!("it is ignored, because `{new}` is given too"))
+        } else {
+            warning.hint(format!("write `{new}`"))
+        });
     }
+}
+
+/// Adds an entry under another key, unless that key already says something.
+fn put<'a>(entries: &mut Vec<Entry<'a>>, key: &'static str, mut entry: Entry<'a>) -> bool {
+    entries.retain(|other| other.key != key || other.value.data != Data::Null);
+    let is_free = entries.iter().all(|other| other.key != key);
+    if is_free {
+        entry.key = Cow::Borrowed(key);
+        entries.push(entry);
+    }
+    is_free
 }
 
 /// Moves an entry into the section `outer`, unless that already says `inner`.
@@ -98,17 +111,14 @@ fn put_inside<'a>(
     outer: &'static str,
     inner: &'static str,
     mut entry: Entry<'a>,
-) {
+) -> bool {
+    if let Some(section) = section(entries, outer) {
+        return put(section, inner, entry);
+    }
     let (key_span, span) = (entry.key_span, entry.value.span);
     entry.key = Cow::Borrowed(inner);
-    if let Some(section) = section(entries, outer) {
-        if section.iter().all(|other| other.key != inner) {
-            section.push(entry);
-        }
-    } else {
-        let value = Value { span, data: Data::Map(Vec::from([entry])) };
-        entries.push(Entry { key: Cow::Borrowed(outer), key_span, value });
-    }
+    let value = Value { span, data: Data::Map(Vec::from([entry])) };
+    put(entries, outer, Entry { key: Cow::Borrowed(outer), key_span, value })
 }
 
 fn ignore(entries: &mut Vec<Entry<'_>>, keys: &[&str], cx: &mut Reporter<'_>) {

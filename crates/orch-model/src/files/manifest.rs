@@ -3,7 +3,7 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use crate::decode::{Located, Version, Within, choice, record};
+use crate::decode::{Filled, Located, Version, Within, choice, record};
 use crate::files::preset::Disk;
 use crate::unit::Timespan;
 use crate::word::{HostName, ManifestName, NodeName, PresetName, SpecName, Tag};
@@ -169,6 +169,6 @@ record! {
         /// How a run behaves.
         settings: Settings,
         /// The machines.
-        nodes: Located<Vec<ManifestNode>>,
+        nodes: Filled<ManifestNode>,
     }
 }

@@ -1,5 +1,6 @@
 //! The files of a site as types, one module for each kind. What a file may say is defined here and nowhere else.
 
+mod conceal;
 mod host;
 mod legacy;
 mod manifest;
@@ -13,6 +14,7 @@ pub use manifest::{Mode, NodeKind, OnError, Pattern};
 pub use posture::{RootLogin, YesNo};
 pub use spec::{Health, Hypervisor, Trigger};
 
+pub(crate) use conceal::{conceal_lines, conceal_secrets};
 pub(crate) use host::{Host, HostSsh};
 pub(crate) use legacy::bring_up_to_date;
 pub(crate) use manifest::{Manifest, ManifestNode};

@@ -20,8 +20,8 @@ choice! {
 }
 
 choice! {
-    /// A yes or no, in the words of `sshd_config`.
-    pub enum YesNo as "yes or no" {
+    /// Whether a password is enough, in the words of `sshd_config`.
+    pub enum YesNo as "value of password_authentication" {
         /// No.
         No = "no",
         /// Yes.

@@ -86,7 +86,7 @@ record! {
         /// Services that run, now and after a reboot.
         enable: Vec<Unit>,
         /// Services that do not.
-        disable: Vec<Unit>,
+        disable: Vec<Located<Unit>>,
     }
 }
 

@@ -9,6 +9,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::net::IpAddr;
 
 use crate::catalog::Catalog;
 use crate::check::{Roster, order};
@@ -19,7 +20,6 @@ use crate::fleet::{Fleet, Host, Node, Settings, Size, Timeouts};
 use crate::identity::Identity;
 use crate::problem::{Problem, Problems};
 use crate::text::{Finding, Reporter, Span};
-use crate::unit::Cidr;
 use crate::word::{HostName, ManifestName, NodeName, SpecName};
 
 /// What is asked for.
@@ -33,7 +33,7 @@ pub struct Request {
     pub mode: Option<Mode>,
 }
 
-/// How many dependencies between nodes a manifest may have once every count is written out.
+/// How many dependencies and peers a manifest may have once every count is written out.
 const MAX_EDGES: usize = 4_000_000;
 
 /// Finds out what a request means.
@@ -63,6 +63,7 @@ impl Resolver<'_, '_> {
         let hosts = self.hosts(&placed);
         let nodes = self.nodes(&roster, &placed, &hosts);
         self.refuse_shared_addresses(&roster, &nodes);
+        self.refuse_shared_vmids(&roster, &nodes);
         Fleet {
             site: self.site().site_name(),
             manifest: self.request.manifest.clone(),
@@ -138,7 +139,8 @@ impl Resolver<'_, '_> {
             depths[index] = parent.map_or(0, |parent| depths[parent] + 1);
             let depends_on: Arc<[NodeName]> = named(&entry.depends_on, roster).collect();
             let members = roster.members_of(index);
-            edges = edges.saturating_add(depends_on.len().saturating_mul(members.len()));
+            let peers: Vec<NodeName> = named(&entry.peers, roster).collect();
+            edges = edges.saturating_add((depends_on.len() + peers.len()).saturating_mul(members.len()));
             if edges > MAX_EDGES {
                 self.refuse_edges(entry);
                 return nodes;
@@ -158,7 +160,7 @@ impl Resolver<'_, '_> {
                     hostname: hostname.unwrap_or_else(|| name.clone()),
                     role,
                 });
-                let peers = named(&entry.peers, roster).filter(|peer| peer != name).collect();
+                let peers = peers.iter().filter(|peer| *peer != name).cloned().collect();
                 Node { identity, peers, config, ..template.clone() }
             }));
         }
@@ -215,6 +217,7 @@ impl Resolver<'_, '_> {
         if provider == ProviderKind::Hetzner && *entry.kind == NodeKind::Ct {
             let message = format!("node `{}` is a ct, and host `{}` has none", *entry.name, host.name);
             self.report(entry.kind.known().map(|(_, span)| span), message, "use `type: vm`");
+            return String::new();
         }
         let images = self.catalog.hosts.get(&host.name).and_then(HostFile::images);
         let translated = |name: &str| images.and_then(|images| images.get(name).or_else(|| images.get("*")));
@@ -256,26 +259,52 @@ impl Resolver<'_, '_> {
 
     /// A fixed address belongs to one node.
     fn refuse_shared_addresses(&mut self, roster: &Roster<'_>, nodes: &[Node]) {
-        let mut taken: BTreeMap<(&HostName, Option<&NodeName>, Cidr), &Node> = BTreeMap::new();
+        let mut taken: BTreeMap<(&HostName, Option<&NodeName>, IpAddr), &Node> = BTreeMap::new();
+        let mut told = BTreeSet::new();
         for node in nodes {
             let Some(Network::Static { ip, .. }) = node.config.as_ref().map(|config| &config.role.network)
             else {
                 continue;
             };
-            let place = (&node.identity.host, node.parent.as_ref(), *ip);
+            let place = (&node.identity.host, node.parent.as_ref(), ip.address());
+            if let Some(other) = taken.insert(place, node) {
+                let index = roster.entry_of(node.name());
+                let span = index.and_then(|index| roster.entries[index].spec.as_ref()?.known());
+                let span = span.map(|(_, span)| span);
+                // One report is enough for an entry, however many nodes it stands for.
+                if !told.insert(index) {
+                    continue;
+                }
+                let (other, name, ip) = (other.name(), node.name(), ip.address());
+                let message = format!("nodes `{other}` and `{name}` both get the address {ip}");
+                self.report(span, message, "give each its own spec, or leave `network` out and use DHCP");
+            }
+        }
+    }
+
+    /// A VMID belongs to one node of a host. Where both nodes name the host, parsing has told; here the host of the
+    /// request counts too.
+    fn refuse_shared_vmids(&mut self, roster: &Roster<'_>, nodes: &[Node]) {
+        let mut taken: BTreeMap<(&HostName, Option<&NodeName>, u32), &Node> = BTreeMap::new();
+        for node in nodes {
+            let Some(vmid) = node.vmid else {
+                continue;
+            };
+            let place = (&node.identity.host, node.parent.as_ref(), vmid);
             if let Some(other) = taken.insert(place, node) {
                 let entry = roster.entry_of(node.name()).map(|index| &roster.entries[index]);
-                let span = entry.and_then(|entry| entry.spec.as_ref()?.known()).map(|(_, span)| span);
+                let span = entry.and_then(|entry| entry.vmid.as_ref()?.known()).map(|(_, span)| span);
+                let (other, host) = (other.name(), &node.identity.host);
                 let message =
-                    format!("nodes `{}` and `{}` both get the address {ip}", other.name(), node.name());
-                self.report(span, message, "give each its own spec, or leave `network` out and use DHCP");
+                    format!("vmid {vmid} is taken by node `{other}`, which is on host `{host}` too");
+                self.report(span, message, "give each its own, or leave it out");
             }
         }
     }
 
     fn refuse_edges(&mut self, entry: &ManifestNode) {
         let span = entry.name.known().map(|(_, span)| span);
-        let message = format!("the dependencies of this manifest come to more than {MAX_EDGES}");
+        let message = format!("the dependencies and peers of this manifest come to more than {MAX_EDGES}");
         self.report(span, message, "let many nodes depend on one rather than on each of many");
     }
 

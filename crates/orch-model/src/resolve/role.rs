@@ -29,7 +29,7 @@ pub(super) fn resolve(spec: &Spec, posture: &Posture, site: &Site, defaults: &De
         packages: packages([&site.packages, &spec.platform.packages, &posture.packages]),
         services: Services {
             enable: spec.platform.services.enable.clone(),
-            disable: spec.platform.services.disable.clone(),
+            disable: spec.platform.services.disable.iter().map(|unit| (**unit).clone()).collect(),
         },
         hypervisor: spec.platform.hypervisor,
         files: files(spec),

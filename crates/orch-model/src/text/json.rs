@@ -166,8 +166,10 @@ impl<'a> Reader<'a, '_> {
         let first = self.hex4()?;
         let code = if (0xd800..0xdc00).contains(&first) && self.text[self.at..].starts_with("\\u") {
             self.at += 2;
-            let second = self.hex4()?;
-            0x10000 + ((first - 0xd800) << 10) + second.wrapping_sub(0xdc00) % 0x400
+            match self.hex4()? {
+                second @ 0xdc00..0xe000 => 0x10000 + ((first - 0xd800) << 10) + (second - 0xdc00),
+                _ => first,
+            }
         } else {
             first
         };
@@ -195,8 +197,10 @@ impl<'a> Reader<'a, '_> {
         let word = &rest[..end];
         let digits = word.trim_start_matches('-');
         let zero_led = digits.len() > 1 && digits.starts_with('0') && digits.as_bytes()[1].is_ascii_digit();
+        // Rust reads `-.5` and `1.e3` as numbers too.
+        let bare_point = digits.split('.').any(|part| !part.starts_with(|c: char| c.is_ascii_digit()));
         let data = match (word.parse(), word.parse()) {
-            _ if zero_led || word.ends_with('.') => None,
+            _ if zero_led || bare_point => None,
             (Ok(int), _) => Some(Data::Int(int)),
             (_, Ok(float)) => Some(Data::Float(float)),
             _ => None,

@@ -16,6 +16,7 @@ use alloc::vec::Vec;
 pub(crate) use report::{Finding, Reporter};
 
 use crate::source::{Format, MAX_FILE_BYTES, Source};
+use crate::word::shorten;
 
 /// How deep lists and maps may nest.
 const MAX_DEPTH: usize = 64;
@@ -102,6 +103,8 @@ pub(crate) fn decode_utf8<'a>(source: &'a Source, problems: &mut Reporter<'a>) -
             return None;
         }
     };
+    // Some editors put a byte order mark in front of every file; it says nothing, and columns do not count it.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     problems.set_text(text);
     if let Some(offset) = text.find('\0') {
         problems
@@ -133,7 +136,7 @@ fn refuse_duplicate_keys(entries: &[Entry<'_>], problems: &mut Reporter<'_>) {
     for entry in entries {
         if let Some(first) = seen.insert(&entry.key, entry.key_span) {
             let line = problems.line_of(first);
-            let message = format!("key `{}` is given twice", entry.key);
+            let message = format!("key `{}` is given twice", shorten(&entry.key));
             problems.report(
                 Finding::new(entry.key_span, message).hint(format!("it stands first in line {line}")),
             );
@@ -144,6 +147,7 @@ fn refuse_duplicate_keys(entries: &[Entry<'_>], problems: &mut Reporter<'_>) {
 #[cfg(test)]
 mod tests {
     use alloc::string::{String, ToString};
+    use core::fmt::Write;
 
     use expect_test::{Expect, expect};
 
@@ -238,7 +242,7 @@ mod tests {
         let mut text = String::from("a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n");
         for level in 1..12 {
             let uses = format!("*a{},", level - 1).repeat(10);
-            text += &format!("a{level}: &a{level} [{uses}]\n");
+            writeln!(text, "a{level}: &a{level} [{uses}]").expect("a string takes it");
         }
         let mut problems = Reporter::new("f");
         problems.set_text(&text);

@@ -1,13 +1,14 @@
 //! Collects what is wrong with one file and turns byte offsets into lines and columns.
 //!
 //! Excerpts are made here, and so is the care they need: a line is cut to a window, control characters cannot
-//! reach a terminal, and a concealed value is never shown.
+//! reach a terminal, and a concealed value is never shown, whichever problem of its line is told.
 
 use alloc::borrow::ToOwned;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::cell::OnceCell;
+use core::ops::Range;
 
 use super::Span;
 use crate::problem::{Excerpt, Position, Problem, Problems, Severity};
@@ -16,6 +17,10 @@ use crate::problem::{Excerpt, Position, Problem, Problems, Severity};
 const MAX_PROBLEMS: usize = 100;
 /// How many characters of a line an excerpt shows.
 const WINDOW: usize = 96;
+/// How many characters a message or a hint may have; only hostile input has more to say.
+const MAX_MESSAGE: usize = 2000;
+/// What stands for a concealed value, whatever its length.
+const DOTS: &str = "••••••";
 
 /// Something noticed at a place, before it is turned into words with line and column.
 #[derive(Debug)]
@@ -60,7 +65,7 @@ impl Finding {
         self
     }
 
-    /// Keeps the value itself out of the excerpt: it may be a secret.
+    /// Keeps the value, and what stands behind it, out of the excerpt: it may be a secret.
     pub(crate) fn concealed(mut self) -> Self {
         self.excerpt = Show::Concealed;
         self
@@ -73,19 +78,23 @@ pub(crate) struct Reporter<'a> {
     path: &'a str,
     text: &'a str,
     line_starts: OnceCell<Vec<usize>>,
-    problems: Vec<Problem>,
+    findings: Vec<Finding>,
     untold: usize,
+    /// Values that no excerpt may show.
+    concealed: Vec<Span>,
 }
 
 impl<'a> Reporter<'a> {
     pub(crate) fn new(path: &'a str) -> Self {
-        Self { path, text: "", line_starts: OnceCell::new(), problems: Vec::new(), untold: 0 }
+        let (findings, concealed) = (Vec::new(), Vec::new());
+        Self { path, text: "", line_starts: OnceCell::new(), findings, untold: 0, concealed }
     }
 
     /// The same file with nothing reported yet.
     pub(crate) fn emptied(&self) -> Self {
         let mut emptied = Self::new(self.path);
         emptied.set_text(self.text);
+        emptied.concealed.clone_from(&self.concealed);
         emptied
     }
 
@@ -95,40 +104,35 @@ impl<'a> Reporter<'a> {
         self.line_starts = OnceCell::new();
     }
 
+    /// Keeps a value out of every excerpt, also of problems that were reported before.
+    pub(crate) fn conceal(&mut self, span: Span) {
+        self.concealed.push(span);
+    }
+
     pub(crate) fn report(&mut self, finding: Finding) {
-        if self.problems.len() >= MAX_PROBLEMS {
+        if finding.excerpt == Show::Concealed {
+            self.conceal(finding.span);
+        }
+        if self.findings.len() >= MAX_PROBLEMS {
             self.untold += 1;
             return;
         }
-        let position = self.position(finding.span.start as usize);
-        let excerpt = match finding.excerpt {
-            Show::Nothing => None,
-            Show::Line => Some(self.excerpt(finding.span, position)),
-            Show::Concealed => Some(self.concealed_excerpt(finding.span, position)),
-        };
-        self.problems.push(Problem {
-            severity: finding.severity,
-            file: Some(self.path.to_owned()),
-            position,
-            message: printable(&finding.message),
-            hint: finding.hint.map(|hint| printable(&hint)),
-            excerpt,
-        });
+        self.findings.push(finding);
     }
 
     /// Whether looking for the nearest name is still worth its time.
     pub(crate) fn may_suggest(&self) -> bool {
-        self.problems.len() < MAX_PROBLEMS / 4
+        self.findings.len() < MAX_PROBLEMS / 4
     }
 
     /// How many problems there are so far; more afterwards means that one was reported in between.
     pub(crate) fn count(&self) -> usize {
-        self.problems.len() + self.untold
+        self.findings.len() + self.untold
     }
 
     /// The line of a place, from 1.
     pub(crate) fn line_of(&self, span: Span) -> usize {
-        self.position(span.start as usize).line
+        self.line_at(span.start as usize)
     }
 
     /// The source text of a value, for messages that repeat it; cut where it is long.
@@ -142,18 +146,37 @@ impl<'a> Reporter<'a> {
     }
 
     pub(crate) fn finish(mut self) -> Problems {
+        let findings = core::mem::take(&mut self.findings);
+        self.concealed.sort();
+        self.concealed.dedup();
+        let mut problems: Vec<Problem> = findings.into_iter().map(|finding| self.problem(finding)).collect();
         if self.untold > 0 {
-            let message = format!("{} more problems of this file are not shown", self.untold);
-            self.problems.push(Problem {
+            problems.push(Problem {
                 severity: Severity::Error,
-                file: Some(self.path.to_owned()),
+                file: Some(printable(self.path)),
                 position: self.position(self.text.len()),
-                message,
+                message: format!("{} more problems of this file are not shown", self.untold),
                 hint: None,
                 excerpt: None,
             });
         }
-        Problems::new(self.problems)
+        Problems::new(problems)
+    }
+
+    fn problem(&self, finding: Finding) -> Problem {
+        let position = self.position(finding.span.start as usize);
+        let excerpt = match finding.excerpt {
+            Show::Nothing => None,
+            Show::Line | Show::Concealed => Some(self.excerpt(&finding, position)),
+        };
+        Problem {
+            severity: finding.severity,
+            file: Some(printable(self.path)),
+            position,
+            message: bounded(&finding.message),
+            hint: finding.hint.map(|hint| bounded(&hint)),
+            excerpt,
+        }
     }
 
     fn line_starts(&self) -> &[usize] {
@@ -163,45 +186,78 @@ impl<'a> Reporter<'a> {
         })
     }
 
+    fn line_at(&self, offset: usize) -> usize {
+        self.line_starts().partition_point(|start| *start <= offset.min(self.text.len()))
+    }
+
     fn position(&self, offset: usize) -> Position {
         let offset = offset.min(self.text.len());
-        let starts = self.line_starts();
-        let line = starts.partition_point(|start| *start <= offset);
-        let start = starts[line - 1];
+        let line = self.line_at(offset);
+        let start = self.line_starts()[line - 1];
         let column = self.text.get(start..offset).map_or(1, |before| before.chars().count() + 1);
         Position { line, column }
     }
 
-    fn line_text(&self, line: usize) -> &'a str {
+    /// Where a line starts and ends, without its line break.
+    fn line_range(&self, line: usize) -> Range<usize> {
         let starts = self.line_starts();
         let start = starts[line - 1];
         let end = starts.get(line).map_or(self.text.len(), |next| next - 1);
-        self.text.get(start..end).unwrap_or_default().trim_end_matches('\r')
+        let text = self.text.get(start..end).unwrap_or_default();
+        start..start + text.trim_end_matches('\r').len()
     }
 
-    fn excerpt(&self, span: Span, position: Position) -> Excerpt {
-        let line = self.line_text(position.line);
-        let length = line.chars().count();
-        let before = (position.column - 1).min(length);
-        let covered = self.text.get(span.start as usize..span.end as usize).unwrap_or_default();
-        let covered = covered.lines().next().unwrap_or_default().trim_end().chars().count();
-        let width = covered.min(length - before).max(1);
-        if length <= WINDOW {
-            return Excerpt { line: printable(line), indent: before, width };
+    fn excerpt(&self, finding: &Finding, position: Position) -> Excerpt {
+        let mut line = self.line_range(position.line);
+        let from = (finding.span.start as usize).clamp(line.start, line.end);
+        // A line may be the whole of a large file, and only what is near the problem can be shown.
+        line.start = line.start.max(self.text.floor_char_boundary(from.saturating_sub(5 * WINDOW)));
+        line.end = line.end.min(self.text.ceil_char_boundary(from + 5 * WINDOW));
+        let to = (finding.span.end as usize).clamp(from, line.end);
+        let covered = self.masked(from..to);
+        let after =
+            if finding.excerpt == Show::Concealed { String::new() } else { self.masked(to..line.end) };
+        let before = self.masked(line.start..from);
+        let width = covered.trim_end().chars().count().max(1);
+        window(&before, &format!("{covered}{after}"), width)
+    }
+
+    /// A part of a line, with the same few dots for each concealed value in it.
+    fn masked(&self, part: Range<usize>) -> String {
+        let mut masked = String::new();
+        let mut at = part.start;
+        let first = self.concealed.partition_point(|span| (span.end as usize) <= part.start);
+        for span in self.concealed[first..].iter().take_while(|span| (span.start as usize) < part.end) {
+            let (start, end) = (span.start as usize, span.end as usize);
+            masked += self.text.get(at..start.max(at)).unwrap_or_default();
+            masked += DOTS;
+            at = end.clamp(at, part.end);
         }
-        let from = before.saturating_sub(WINDOW / 3);
-        let window: String = line.chars().skip(from).take(WINDOW).collect();
-        let lead = if from > 0 { "…" } else { "" };
-        let indent = before - from + lead.chars().count();
-        let line = format!("{lead}{}…", printable(&window));
-        Excerpt { line, indent, width: width.min(WINDOW - (before - from)) }
+        masked + self.text.get(at..part.end).unwrap_or_default()
     }
+}
 
-    /// Shows what stands before the value, and a fixed number of dots instead of it.
-    fn concealed_excerpt(&self, span: Span, position: Position) -> Excerpt {
-        let shown = self.excerpt(Span { end: span.start, ..span }, position);
-        let before: String = shown.line.chars().take(shown.indent).collect();
-        Excerpt { line: format!("{before}••••••"), indent: shown.indent, width: 6 }
+/// Puts a line together, or the part of it around the problem where it is long.
+fn window(before: &str, rest: &str, width: usize) -> Excerpt {
+    let indent = before.chars().count();
+    let rest_length = rest.chars().count();
+    if indent + rest_length <= WINDOW {
+        return Excerpt { line: printable(&format!("{before}{rest}")), indent, width };
+    }
+    let kept = indent.min(WINDOW / 3);
+    let lead = if kept < indent { "…" } else { "" };
+    let start = before.char_indices().rev().take(kept).last().map_or(before.len(), |(at, _)| at);
+    let shown: String = rest.chars().take(WINDOW - kept).collect();
+    let tail = if rest_length > WINDOW - kept { "…" } else { "" };
+    let line = format!("{lead}{}{}{tail}", printable(&before[start..]), printable(&shown));
+    Excerpt { line, indent: kept + lead.chars().count(), width: width.min(WINDOW - kept) }
+}
+
+/// A message as it is told: printable, and not longer than anybody reads.
+fn bounded(text: &str) -> String {
+    match text.char_indices().nth(MAX_MESSAGE) {
+        Some((end, _)) => format!("{}…", printable(&text[..end])),
+        None => printable(text),
     }
 }
 
@@ -209,6 +265,7 @@ impl<'a> Reporter<'a> {
 fn printable(text: &str) -> String {
     let safe = |c: char| match c {
         '\t' => ' ',
+        '\u{2028}' | '\u{2029}' => '\u{fffd}',
         c if c.is_control() || is_bidi_control(c) => '\u{fffd}',
         c => c,
     };
@@ -217,7 +274,7 @@ fn printable(text: &str) -> String {
 
 /// Characters that reorder what stands around them, with which a line can be made to read as another.
 fn is_bidi_control(c: char) -> bool {
-    matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}')
+    matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}' | '\u{61c}')
 }
 
 #[cfg(test)]

@@ -12,9 +12,15 @@ use alloc::vec::Vec;
 use granit_parser::{Event, Options, Parser, ScalarStyle, Span as Marks, StrInput, Tag};
 
 use super::{Data, Entry, Finding, MAX_DEPTH, MAX_VALUES, Reporter, Span, Value, refuse_duplicate_keys};
+use crate::source::MAX_FILE_BYTES;
 
 /// How many values aliases may stand for in one file.
 const MAX_ALIAS_VALUES: usize = 100_000;
+/// How many bytes of text aliases may stand for in one file.
+const MAX_ALIAS_BYTES: usize = 16 * 1024 * 1024;
+
+/// How many bytes of text may be kept for aliases.
+const MAX_KEPT_BYTES: usize = 2 * MAX_FILE_BYTES;
 
 /// Reading stopped; why has been reported.
 struct Stopped;
@@ -26,17 +32,46 @@ pub(super) fn read<'a>(text: &'a str, problems: &mut Reporter<'a>) -> Option<Val
     options.disallow_directives = true;
     options.set_emit_comments(false);
     let parser = Parser::new_from_str_with_options(text, options);
-    Tree { text, parser, problems, anchors: BTreeMap::new(), values: 0, from_aliases: 0 }.document().ok()
+    let tree = Tree {
+        text,
+        parser,
+        problems,
+        anchors: BTreeMap::new(),
+        read: Amount::default(),
+        kept: Amount::default(),
+        from_aliases: Amount::default(),
+        depth: 0,
+    };
+    tree.document().ok()
+}
+
+/// How much a part of a file comes to once aliases are written out.
+#[derive(Clone, Copy, Default)]
+struct Amount {
+    values: usize,
+    bytes: usize,
+}
+
+impl Amount {
+    fn add(&mut self, more: Self) {
+        self.values = self.values.saturating_add(more.values);
+        self.bytes = self.bytes.saturating_add(more.bytes);
+    }
 }
 
 struct Tree<'a, 'p> {
     text: &'a str,
     parser: Parser<'a, StrInput<'a>>,
     problems: &'p mut Reporter<'a>,
-    /// Finished values that an alias may repeat, with the number of values in each.
-    anchors: BTreeMap<usize, (Value<'a>, usize)>,
-    values: usize,
-    from_aliases: usize,
+    /// Finished values that an alias may repeat, with what is in each.
+    anchors: BTreeMap<usize, (Value<'a>, Amount)>,
+    /// What was read so far.
+    read: Amount,
+    /// What of it is kept a second time, because it has an anchor.
+    kept: Amount,
+    from_aliases: Amount,
+    /// How many lists and maps are open.
+    depth: usize,
 }
 
 impl<'a> Tree<'a, '_> {
@@ -72,14 +107,14 @@ impl<'a> Tree<'a, '_> {
 
     fn value(&mut self, event: Event<'a>, marks: Marks) -> Result<Value<'a>, Stopped> {
         let span = self.span(marks);
-        let before = self.values;
+        let before = self.read;
         self.count(span)?;
         let anchor = event.anchor_id();
         let tag = event.tag().map(Tag::original);
         let data = match event {
             Event::Scalar(text, style, _, tag) => self.scalar(text, style, tag.as_deref(), marks),
-            Event::SequenceStart(..) => self.list()?,
-            Event::MappingStart(..) => self.map()?,
+            Event::SequenceStart(..) => self.nested(Self::list)?,
+            Event::MappingStart(..) => self.nested(Self::map)?,
             Event::Alias(id) => return self.alias(id, span),
             _ => return self.stop(span, "this is not YAML: a value is missing here"),
         };
@@ -88,9 +123,30 @@ impl<'a> Tree<'a, '_> {
         }
         let value = Value { span, data };
         if let Some(id) = anchor {
-            self.anchors.insert(id, (value.clone(), self.values - before));
+            self.keep(id, &value, before)?;
         }
         Ok(value)
+    }
+
+    /// Keeps a value for its aliases. Anchors inside anchors keep the innermost values once for each, so what is
+    /// kept has a limit of its own.
+    fn keep(&mut self, id: usize, value: &Value<'a>, before: Amount) -> Result<(), Stopped> {
+        let amount =
+            Amount { values: self.read.values - before.values, bytes: self.read.bytes - before.bytes };
+        self.kept.add(amount);
+        if self.kept.values > MAX_VALUES || self.kept.bytes > MAX_KEPT_BYTES {
+            return self.stop(value.span, "anchors inside anchors hold too much");
+        }
+        self.anchors.insert(id, (value.clone(), amount));
+        Ok(())
+    }
+
+    /// Reads a list or map one level deeper; the parser limits how deep.
+    fn nested(&mut self, read: fn(&mut Self) -> Result<Data<'a>, Stopped>) -> Result<Data<'a>, Stopped> {
+        self.depth += 1;
+        let data = read(self)?;
+        self.depth -= 1;
+        Ok(data)
     }
 
     fn list(&mut self) -> Result<Data<'a>, Stopped> {
@@ -115,6 +171,7 @@ impl<'a> Tree<'a, '_> {
                 _ => return self.stop(key_span, "a key must be text"),
             };
             self.count(key_span)?;
+            self.read.bytes = self.read.bytes.saturating_add(key.len());
             let (event, marks) = self.next()?;
             let value = self.value(event, marks)?;
             if plain && key == "<<" {
@@ -144,16 +201,22 @@ impl<'a> Tree<'a, '_> {
     }
 
     fn alias(&mut self, id: usize, span: Span) -> Result<Value<'a>, Stopped> {
-        let Some((value, size)) = self.anchors.get(&id) else {
-            return self.stop(span, "an alias cannot stand inside the value that it repeats");
+        let Some((value, amount)) = self.anchors.get(&id) else {
+            return self.stop(span, "an alias repeats a whole value, and cannot stand inside it");
         };
-        self.from_aliases += size;
-        self.values += size;
-        let data = value.data.clone();
-        if self.from_aliases > MAX_ALIAS_VALUES {
+        self.from_aliases.add(*amount);
+        self.read.add(*amount);
+        if self.from_aliases.values > MAX_ALIAS_VALUES {
             return self.stop(span, format!("aliases expand to more than {MAX_ALIAS_VALUES} values"));
         }
-        Ok(Value { span, data })
+        if self.from_aliases.bytes > MAX_ALIAS_BYTES {
+            return self.stop(span, format!("aliases expand to more than {MAX_ALIAS_BYTES} bytes of text"));
+        }
+        // The parser does not see how deep a repeated value goes, and every later walk through the tree recurses.
+        if self.depth + height(value) > MAX_DEPTH {
+            return self.stop(span, format!("lists and maps may nest {MAX_DEPTH} deep, aliases written out"));
+        }
+        Ok(Value { span, data: value.data.clone() })
     }
 
     fn scalar(
@@ -163,6 +226,7 @@ impl<'a> Tree<'a, '_> {
         tag: Option<&Tag>,
         marks: Marks,
     ) -> Data<'a> {
+        self.read.bytes = self.read.bytes.saturating_add(text.len());
         match tag {
             Some(tag) if tag.is_yaml_core_schema_tag("str") => Data::Text(text),
             Some(tag) => {
@@ -182,8 +246,8 @@ impl<'a> Tree<'a, '_> {
     }
 
     fn count(&mut self, span: Span) -> Result<(), Stopped> {
-        self.values += 1;
-        if self.values > MAX_VALUES {
+        self.read.values += 1;
+        if self.read.values > MAX_VALUES {
             return self.stop(span, format!("a file may hold at most {MAX_VALUES} values"));
         }
         Ok(())
@@ -197,6 +261,15 @@ impl<'a> Tree<'a, '_> {
     fn stop<T>(&mut self, span: Span, message: impl Into<alloc::string::String>) -> Result<T, Stopped> {
         self.problems.report(Finding::new(span, message));
         Err(Stopped)
+    }
+}
+
+/// How many lists and maps lie inside each other in a value.
+fn height(value: &Value<'_>) -> usize {
+    match &value.data {
+        Data::List(items) => 1 + items.iter().map(height).max().unwrap_or_default(),
+        Data::Map(entries) => 1 + entries.iter().map(|entry| height(&entry.value)).max().unwrap_or_default(),
+        _ => 0,
     }
 }
 

@@ -1,0 +1,25 @@
+//! The `orch` command: reads arguments, asks the other crates, prints their answers. It holds no logic of its own.
+
+mod args;
+mod failure;
+mod output;
+mod paint;
+mod site;
+mod verbs;
+
+use std::process::ExitCode;
+
+use args::Cli;
+use output::Output;
+
+fn main() -> ExitCode {
+    let (cli, output) = match Cli::read(std::env::args_os()) {
+        Ok(cli) => {
+            let output = Output::new(cli.json);
+            (cli, output)
+        }
+        Err(unread) => return unread.print(),
+    };
+    let done = verbs::run(&cli, &output);
+    ExitCode::from(output.close(done))
+}

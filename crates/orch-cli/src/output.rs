@@ -1,0 +1,110 @@
+//! Where words go: the answer to standard output, everything else to standard error.
+
+use std::fmt::Display;
+use std::io::Write;
+
+use orch_model::Problems;
+use orch_run::ExitCode;
+use serde::Serialize;
+use serde_json::{Value as Json, json};
+
+use crate::failure::Failure;
+use crate::paint::paint;
+
+/// How answers are given: as text for people, or as one JSON document.
+pub(crate) struct Output {
+    json: bool,
+}
+
+impl Output {
+    pub(crate) const fn new(json: bool) -> Self {
+        Self { json }
+    }
+
+    /// Gives the answer, in the form that was asked for.
+    pub(crate) fn answer(&self, text: &dyn Display, json: &impl Serialize) {
+        if self.json {
+            print_json(json);
+        } else {
+            write_out(&paint(&ended(text)));
+        }
+    }
+
+    /// Ends a command: prints what went wrong, and gives the exit code.
+    pub(crate) fn close(&self, done: Result<ExitCode, Failure>) -> u8 {
+        let code = match done {
+            Ok(code) => code,
+            Err(failure) => {
+                self.explain(&failure);
+                failure.exit_code()
+            }
+        };
+        code.into()
+    }
+
+    fn explain(&self, failure: &Failure) {
+        if let Failure::Problems(problems) = failure {
+            note(problems);
+        } else {
+            note(&format!("error: {}", failure.chain()));
+            if let Some(hint) = failure.hint() {
+                note(&format!("hint: {hint}"));
+            }
+        }
+        if self.json {
+            print_json(&error_document(failure));
+        }
+    }
+}
+
+/// Prints an answer that another program will read, such as a script or a drawing: as it is, without colour.
+pub(crate) fn print_text(text: &dyn Display) {
+    write_out(&ended(text));
+}
+
+/// A text with a line break at its end.
+fn ended(text: &dyn Display) -> String {
+    let mut text = text.to_string();
+    if !text.ends_with('\n') {
+        text.push('\n');
+    }
+    text
+}
+
+/// Prints an answer as JSON, whatever was asked for.
+pub(crate) fn print_json(json: &impl Serialize) {
+    match serde_json::to_string_pretty(json) {
+        Ok(text) => write_out(&format!("{text}\n")),
+        Err(error) => note(&format!("error: the answer cannot be written as JSON: {error}")),
+    }
+}
+
+/// Says something that is not the answer, on standard error.
+pub(crate) fn note(text: &dyn Display) {
+    // Nobody may be there to read it.
+    let _ = writeln!(anstream::stderr(), "{}", paint(&text.to_string()));
+}
+
+/// Says what is out of date in a site that can be used.
+pub(crate) fn warn(warnings: &Problems) {
+    if !warnings.is_empty() {
+        note(&format!("{warnings}\n"));
+    }
+}
+
+fn error_document(failure: &Failure) -> Json {
+    match failure {
+        Failure::Problems(problems) => {
+            let plural = if problems.len() == 1 { "" } else { "s" };
+            let message = format!("{} problem{plural}", problems.len());
+            json!({ "error": { "message": message, "problems": problems } })
+        }
+        failure => json!({ "error": { "message": failure.chain(), "hint": failure.hint() } }),
+    }
+}
+
+/// Writes to standard output. A reader that has gone away (`orch plan | head`) is no failure of ours.
+fn write_out(text: &str) {
+    let mut out = anstream::stdout();
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}

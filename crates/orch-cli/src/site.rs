@@ -1,0 +1,54 @@
+//! The first lines of the flow, which every verb about a manifest shares: files, catalog, request.
+
+use std::path::PathBuf;
+
+use orch_model::{ManifestName, Problem, Problems, Request, Sources};
+use orch_run::load;
+
+use crate::args::{Cli, OptionalManifest, Placement, RequiredManifest};
+use crate::failure::Failure;
+
+/// Reads the site that the command is about.
+pub(crate) fn sources(cli: &Cli) -> Result<Sources, Failure> {
+    let here = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
+    let root = load::find(cli.site.as_deref(), &here)?;
+    Ok(load::site(&root)?)
+}
+
+/// The manifest that the command is about, with the site's files.
+pub(crate) fn with_manifest(
+    cli: &Cli,
+    manifest: &RequiredManifest,
+) -> Result<(Sources, ManifestName), Failure> {
+    let site = sources(cli)?;
+    match (&manifest.manifest, &manifest.manifest_file) {
+        (_, Some(file)) => {
+            let stem = file.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+            let unnamed = |why| Failure::Problems(Problems::from(Problem::with_request(why)));
+            let name = stem.parse().map_err(unnamed)?;
+            Ok((load::with_manifest(&site, file)?, name))
+        }
+        (Some(name), None) => Ok((site, name.clone())),
+        (None, None) => {
+            let missing = Problem::with_request("no manifest is named").hint("name one with -M");
+            Err(Failure::Problems(missing.into()))
+        }
+    }
+}
+
+impl OptionalManifest {
+    /// The manifest, where one is named.
+    pub(crate) fn named(&self) -> Option<RequiredManifest> {
+        let named = self.manifest.is_some() || self.manifest_file.is_some();
+        let given =
+            RequiredManifest { manifest: self.manifest.clone(), manifest_file: self.manifest_file.clone() };
+        named.then_some(given)
+    }
+}
+
+impl Placement {
+    /// What is asked for.
+    pub(crate) fn request(&self, manifest: ManifestName) -> Request {
+        Request { manifest, host: self.host.clone(), mode: self.mode }
+    }
+}
