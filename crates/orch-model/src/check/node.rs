@@ -92,12 +92,22 @@ fn check_parent(node: &ManifestNode, roster: &Roster<'_>, context: &Context<'_, 
         cx.report(Finding::new(span, message).hint(hint));
     }
     if let Some((host, span)) = node.host.as_ref().and_then(Located::known)
-        && entry.host.as_deref() != Some(host)
+        && host_of_root(entry, roster) != Some(host)
     {
         let message =
             format!("node `{}` lives on `{name}` and cannot be placed on host `{host}` too", *node.name);
         cx.report(Finding::new(span, message).hint("leave `host` out: a child is where its parent is"));
     }
+}
+
+/// The host that the outermost node around this one names. On a cycle, which is told elsewhere, there is none.
+fn host_of_root<'m>(node: &'m ManifestNode, roster: &Roster<'m>) -> Option<&'m HostName> {
+    let parent = |node: &&'m ManifestNode| {
+        let index = roster.entry_of(node.parent.as_deref()?)?;
+        Some(&roster.entries[index])
+    };
+    let around = core::iter::successors(Some(node), parent).take(roster.entries.len());
+    around.filter(|node| node.parent.is_none()).find_map(|root| root.host.as_deref())
 }
 
 /// Whether nodes may live on this one; in doubt (its spec is broken or missing) yes, so as not to complain twice.

@@ -7,23 +7,42 @@ use serde_json::Value as Json;
 use super::Decode;
 use crate::text::{Reporter, Span, Value};
 
-/// A decoded value and where it stood; the place is missing where the value is a stand-in for a broken one, or a
-/// default.
+/// A decoded value and where it came from.
 #[derive(Debug, Clone)]
 pub(crate) struct Located<T> {
     value: T,
-    span: Option<Span>,
+    origin: Origin,
+}
+
+/// Where a value came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Origin {
+    /// It stood here.
+    File(Span),
+    /// The file says nothing, which means this value.
+    Default,
+    /// What the file says could not be read; this stands in for it.
+    StandIn,
 }
 
 impl<T> Located<T> {
     /// A value that no file gave.
     pub(crate) const fn default_value(value: T) -> Self {
-        Self { value, span: None }
+        Self { value, origin: Origin::Default }
     }
 
-    /// The value with its place, or nothing for a stand-in: checks use this so as not to complain twice.
+    /// The value with its place, or nothing for a default or a stand-in: checks use this so as not to complain about
+    /// what nobody wrote, or a second time about what could not be read.
     pub(crate) fn known(&self) -> Option<(&T, Span)> {
-        self.span.map(|span| (&self.value, span))
+        match self.origin {
+            Origin::File(span) => Some((&self.value, span)),
+            Origin::Default | Origin::StandIn => None,
+        }
+    }
+
+    /// Whether the value is not what the file says, because that could not be read.
+    pub(crate) fn is_stand_in(&self) -> bool {
+        self.origin == Origin::StandIn
     }
 }
 
@@ -50,11 +69,11 @@ impl<T: serde::Serialize> serde::Serialize for Located<T> {
 
 impl<T: Decode> Decode for Located<T> {
     fn decode(value: &Value<'_>, cx: &mut Reporter<'_>) -> Option<Self> {
-        T::decode(value, cx).map(|decoded| Self { value: decoded, span: Some(value.span) })
+        T::decode(value, cx).map(|decoded| Self { value: decoded, origin: Origin::File(value.span) })
     }
 
     fn placeholder() -> Self {
-        Self::default_value(T::placeholder())
+        Self { value: T::placeholder(), origin: Origin::StandIn }
     }
 
     fn absent() -> Option<Self> {

@@ -2,6 +2,7 @@
 //! differ.
 
 mod host;
+mod refuse;
 mod role;
 
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -9,17 +10,16 @@ use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::net::IpAddr;
 
 use crate::catalog::Catalog;
 use crate::check::{Roster, order};
-use crate::config::{Config, Network, Role};
+use crate::config::{Config, Role};
 use crate::decode::{Decode, Located};
 use crate::files::{Host as HostFile, Manifest, ManifestNode, Mode, NodeKind, ProviderKind, Site};
 use crate::fleet::{Fleet, Host, Node, Settings, Size, Timeouts};
 use crate::identity::Identity;
 use crate::problem::{Problem, Problems};
-use crate::text::{Finding, Reporter, Span};
+use crate::text::Reporter;
 use crate::word::{HostName, ManifestName, NodeName, SpecName};
 
 /// What is asked for.
@@ -64,6 +64,7 @@ impl Resolver<'_, '_> {
         let nodes = self.nodes(&roster, &placed, &hosts);
         self.refuse_shared_addresses(&roster, &nodes);
         self.refuse_shared_vmids(&roster, &nodes);
+        self.refuse_lone_federation(&nodes);
         Fleet {
             site: self.site().site_name(),
             manifest: self.request.manifest.clone(),
@@ -146,6 +147,7 @@ impl Resolver<'_, '_> {
                 return nodes;
             }
             let role = entry.spec.as_deref().and_then(|spec| self.role(spec, &host.name, &mut roles));
+            self.refuse_unsold_size(entry, host);
             let template = self.template(entry, host, depths[index], depends_on);
             nodes.extend(members.map(|at| {
                 let name = &roster.members[at].name;
@@ -255,63 +257,6 @@ impl Resolver<'_, '_> {
             Arc::new(role::resolve(spec, &posture.cloned().unwrap_or_default(), &site, &defaults))
         });
         Some((name.clone(), spec.identity.hostname.clone(), role.clone()))
-    }
-
-    /// A fixed address belongs to one node.
-    fn refuse_shared_addresses(&mut self, roster: &Roster<'_>, nodes: &[Node]) {
-        let mut taken: BTreeMap<(&HostName, Option<&NodeName>, IpAddr), &Node> = BTreeMap::new();
-        let mut told = BTreeSet::new();
-        for node in nodes {
-            let Some(Network::Static { ip, .. }) = node.config.as_ref().map(|config| &config.role.network)
-            else {
-                continue;
-            };
-            let place = (&node.identity.host, node.parent.as_ref(), ip.address());
-            if let Some(other) = taken.insert(place, node) {
-                let index = roster.entry_of(node.name());
-                let span = index.and_then(|index| roster.entries[index].spec.as_ref()?.known());
-                let span = span.map(|(_, span)| span);
-                // One report is enough for an entry, however many nodes it stands for.
-                if !told.insert(index) {
-                    continue;
-                }
-                let (other, name, ip) = (other.name(), node.name(), ip.address());
-                let message = format!("nodes `{other}` and `{name}` both get the address {ip}");
-                self.report(span, message, "give each its own spec, or leave `network` out and use DHCP");
-            }
-        }
-    }
-
-    /// A VMID belongs to one node of a host. Where both nodes name the host, parsing has told; here the host of the
-    /// request counts too.
-    fn refuse_shared_vmids(&mut self, roster: &Roster<'_>, nodes: &[Node]) {
-        let mut taken: BTreeMap<(&HostName, Option<&NodeName>, u32), &Node> = BTreeMap::new();
-        for node in nodes {
-            let Some(vmid) = node.vmid else {
-                continue;
-            };
-            let place = (&node.identity.host, node.parent.as_ref(), vmid);
-            if let Some(other) = taken.insert(place, node) {
-                let entry = roster.entry_of(node.name()).map(|index| &roster.entries[index]);
-                let span = entry.and_then(|entry| entry.vmid.as_ref()?.known()).map(|(_, span)| span);
-                let (other, host) = (other.name(), &node.identity.host);
-                let message =
-                    format!("vmid {vmid} is taken by node `{other}`, which is on host `{host}` too");
-                self.report(span, message, "give each its own, or leave it out");
-            }
-        }
-    }
-
-    fn refuse_edges(&mut self, entry: &ManifestNode) {
-        let span = entry.name.known().map(|(_, span)| span);
-        let message = format!("the dependencies and peers of this manifest come to more than {MAX_EDGES}");
-        self.report(span, message, "let many nodes depend on one rather than on each of many");
-    }
-
-    fn report(&mut self, span: Option<Span>, message: String, hint: &str) {
-        if let Some(span) = span {
-            self.cx.report(Finding::new(span, message).hint(hint));
-        }
     }
 }
 
