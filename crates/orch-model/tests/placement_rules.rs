@@ -20,7 +20,7 @@ fn a_server_that_the_cloud_does_not_sell_is_refused() {
     ];
     let problems = unresolved(&files, "cloud");
     assert!(
-        problems.contains("m.yaml:5:35: host `cloud` has no server type for the preset `tiny` of node `b`"),
+        problems.contains("m.yaml:5:34: host `cloud` has no server type for the preset `tiny` of node `b`"),
         "{problems}"
     );
     assert!(problems.contains("m.yaml:6:13: node `c` names no preset"), "{problems}");

@@ -5,7 +5,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use orch_model::{HostName, Node, NodeName};
+use orch_model::{Node, NodeName};
 
 use super::{Decider, Decision, configure, reference, stale};
 use crate::action::{Action, MachineRef, MachineSpec};
@@ -26,8 +26,7 @@ impl Decider<'_> {
     }
 
     fn create_missing(&mut self, node: &Node) -> Decision {
-        let parent = node.parent.as_ref();
-        if let Some(why) = parent.and_then(|parent| self.why_homeless(&node.identity.host, parent)) {
+        if let Some(why) = self.why_homeless(node) {
             return Decision::refused(why);
         }
         match self.machine_spec(node) {
@@ -41,14 +40,15 @@ impl Decider<'_> {
         }
     }
 
-    /// Why nothing can be made inside `parent`, if so: this plan does not bring it up, and it does not run already.
-    fn why_homeless(&self, host: &HostName, parent: &NodeName) -> Option<String> {
-        match self.verdicts.get(parent) {
+    /// Why the node cannot be made inside its parent, if so: that is not brought up and does not run already.
+    fn why_homeless(&self, node: &Node) -> Option<String> {
+        let parent = node.parent.as_ref()?;
+        match self.verdict_of(parent) {
             Some(Verdict::Refused) => return Some(format!("its parent `{parent}` is refused")),
             Some(Verdict::NeedsReplace) | None => {}
             Some(_) => return None,
         }
-        match *self.machines_named(host, parent) {
+        match *self.machines_named(&node.identity.host, parent) {
             [] => Some(format!("its parent `{parent}` does not exist, and is not selected")),
             [machine] if machine.state == MachineState::Running => None,
             [_] => Some(format!("its parent `{parent}` does not run")),
@@ -97,10 +97,18 @@ impl Decider<'_> {
     }
 
     fn is_made_anew(&self, parent: &NodeName) -> bool {
-        self.verdicts.get(parent) == Some(&Verdict::Replace)
+        self.verdict_of(parent) == Some(Verdict::Replace)
+    }
+
+    /// What was decided for a node before this one, where the command is about it.
+    fn verdict_of(&self, node: &NodeName) -> Option<Verdict> {
+        self.decided.get(node).map(|(_, verdict)| *verdict)
     }
 
     fn replace(&mut self, node: &Node, old: &Machine, found: MachineRef, why: Vec<String>) -> Decision {
+        if let Some(homeless) = self.why_homeless(node) {
+            return Decision::refused(homeless);
+        }
         // The old machine is gone by the time the new one is made: its name and VMID are free again, for this node.
         match self.names.vmid(node, old.vmid) {
             Ok(vmid) => {

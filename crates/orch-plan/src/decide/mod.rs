@@ -26,7 +26,7 @@ pub fn plan(fleet: &Fleet, observed: &Observed, goal: &Goal) -> Result<Plan, Pro
         goal,
         names: Names::taken(fleet, observed),
         machines: ours(fleet, observed),
-        verdicts: BTreeMap::new(),
+        decided: BTreeMap::new(),
     };
     let mut nodes = decider.nodes(&picked);
     let leftovers = decider.leftovers();
@@ -84,8 +84,8 @@ struct Decider<'f> {
     goal: &'f Goal,
     names: Names<'f>,
     machines: Ours<'f>,
-    /// What was decided for the nodes before this one, parents among them.
-    verdicts: BTreeMap<&'f NodeName, Verdict>,
+    /// The nodes before this one, parents among them: their places in the plan, and what was decided.
+    decided: BTreeMap<&'f NodeName, (usize, Verdict)>,
 }
 
 /// A machine that stays, and with it everything that it lives inside of.
@@ -131,14 +131,13 @@ impl Decision {
 impl<'f> Decider<'f> {
     fn nodes(&mut self, picked: &[bool]) -> Vec<NodePlan> {
         let inhabited = self.inhabited(picked);
-        let mut places: BTreeMap<&NodeName, usize> = BTreeMap::new();
         let mut nodes = Vec::new();
         for (node, _) in self.fleet.nodes.iter().zip(picked).filter(|(_, picked)| **picked) {
             let decision = self.decide(node, inhabited.get(node.name()).copied());
-            self.verdicts.insert(node.name(), decision.verdict);
             let needs = node.parent.iter().chain(node.depends_on.iter());
-            let needs: BTreeSet<usize> = needs.filter_map(|name| places.get(name)).copied().collect();
-            places.insert(node.name(), nodes.len());
+            let needs: BTreeSet<usize> =
+                needs.filter_map(|name| self.decided.get(name)).map(|(place, _)| *place).collect();
+            self.decided.insert(node.name(), (nodes.len(), decision.verdict));
             nodes.push(NodePlan {
                 identity: node.identity.clone(),
                 verdict: decision.verdict,
@@ -203,7 +202,7 @@ impl<'f> Decider<'f> {
         let machine = match *self.machines_of(node) {
             [] => return Decision::refused("it does not exist: `create` makes it"),
             [machine] => machine,
-            [..] => return Decision::refused("several machines bear its mark"),
+            [..] => return Decision::refused("several machines bear its mark: destroy it, then create it"),
         };
         match machine.state {
             MachineState::Stopped => return Decision::refused("it is stopped: `create` starts it"),
