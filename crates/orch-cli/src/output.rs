@@ -1,7 +1,7 @@
 //! Where words go: the answer to standard output, everything else to standard error.
 
 use std::fmt::Display;
-use std::io::Write;
+use std::io::{self, Write};
 
 use orch_model::Problems;
 use orch_run::ExitCode;
@@ -26,7 +26,8 @@ impl Output {
         if self.json {
             print_json(json);
         } else {
-            write_out(&paint(&ended(text)));
+            let text = ended(text);
+            write_out(&if is_coloured() { paint(&text) } else { text });
         }
     }
 
@@ -60,6 +61,11 @@ impl Output {
 /// Prints an answer that another program will read, such as a script or a drawing: as it is, without colour.
 pub(crate) fn print_text(text: &dyn Display) {
     write_out(&ended(text));
+}
+
+/// Whether standard output is a terminal that wants colour.
+fn is_coloured() -> bool {
+    anstream::AutoStream::choice(&io::stdout()) != anstream::ColorChoice::Never
 }
 
 /// A text with a line break at its end.
@@ -105,6 +111,6 @@ fn error_document(failure: &Failure) -> Json {
 
 /// Writes to standard output. A reader that has gone away (`orch plan | head`) is no failure of ours.
 fn write_out(text: &str) {
-    let mut out = anstream::stdout();
+    let mut out = io::stdout();
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }

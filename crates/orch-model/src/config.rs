@@ -22,6 +22,7 @@ use crate::word::{
 
 /// What one node becomes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Received")]
 pub struct Config {
     /// Who the node is.
     pub node: Identity,
@@ -29,15 +30,50 @@ pub struct Config {
     pub spec: SpecName,
     /// Its host name.
     pub hostname: NodeName,
+    /// How a node is known to be up to date.
+    digest: Digest,
     /// What it shares with the other nodes of this spec on this host.
     #[serde(flatten)]
     pub role: Arc<Role>,
 }
 
 impl Config {
-    /// How a node is known to be up to date.
-    pub fn digest(&self) -> Digest {
-        Digest::of(self)
+    /// A node's configuration. The digest of its role is asked for, because many nodes share one.
+    pub(crate) fn new(node: Identity, spec: SpecName, hostname: NodeName, role: (Arc<Role>, Digest)) -> Self {
+        let (role, role_digest) = role;
+        let digest = Digest::of(&(&node, &spec, &hostname, role_digest));
+        Self { node, spec, hostname, digest, role }
+    }
+
+    /// How a node is known to be up to date: two configurations with the same digest are the same.
+    pub const fn digest(&self) -> Digest {
+        self.digest
+    }
+}
+
+/// A configuration as it arrives from elsewhere, before its digest is known to be its own.
+#[derive(Deserialize)]
+struct Received {
+    node: Identity,
+    spec: SpecName,
+    hostname: NodeName,
+    digest: Digest,
+    #[serde(flatten)]
+    role: Role,
+}
+
+impl TryFrom<Received> for Config {
+    type Error = &'static str;
+
+    fn try_from(received: Received) -> Result<Self, Self::Error> {
+        let role_digest = received.role.digest();
+        let role = (Arc::new(received.role), role_digest);
+        let config = Self::new(received.node, received.spec, received.hostname, role);
+        if config.digest == received.digest {
+            Ok(config)
+        } else {
+            Err("the configuration does not have its digest")
+        }
     }
 }
 
@@ -78,6 +114,13 @@ pub struct Role {
     pub run: Run,
     /// Free keys, as the spec says them.
     pub config: BTreeMap<String, Json>,
+}
+
+impl Role {
+    /// The digest of what many nodes share.
+    pub(crate) fn digest(&self) -> Digest {
+        Digest::of(self)
+    }
 }
 
 /// How a node gets its address.

@@ -234,11 +234,17 @@ fn a_container_cannot_be_placed_in_a_cloud_that_has_none() {
         &[],
         Some("cloud"),
         &expect![[r#"
-        error: manifests/m.yaml:3:26: node `a` is a ct, and host `cloud` has none
-          |
-        3 | nodes: [{ name: a, type: ct }]
-          |                          ^^
-        hint: use `type: vm`"#]],
+            error: manifests/m.yaml:3:17: node `a` names no preset, and host `cloud` chooses server types by it
+              |
+            3 | nodes: [{ name: a, type: ct }]
+              |                 ^
+            hint: add the preset to `server_types` of the host, or choose another
+
+            error: manifests/m.yaml:3:26: node `a` is a ct, and host `cloud` has none
+              |
+            3 | nodes: [{ name: a, type: ct }]
+              |                          ^^
+            hint: use `type: vm`"#]],
     );
 }
 

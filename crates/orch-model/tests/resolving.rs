@@ -12,8 +12,8 @@ use common::{BASE, check_resolving, fleet, request, site};
 use expect_test::expect;
 use orch_model::config::Network;
 use orch_model::{
-    Fleet, HostName, ManifestName, Mode, Node, Place, Provider, Request, Scope, Source, Sources, parse,
-    resolve,
+    Config, Fleet, HostName, ManifestName, Mode, Node, Place, Provider, Request, Scope, Source, Sources,
+    parse, resolve,
 };
 use proptest::prelude::*;
 
@@ -379,7 +379,7 @@ fn a_configuration_reads_back_as_it_was_written() {
     for fleet in sample_fleets() {
         for config in fleet.nodes.iter().filter_map(|node| node.config.as_ref()) {
             let json = serde_json::to_string(config).expect("a configuration can be written");
-            let back: orch_model::Config = serde_json::from_str(&json).expect("and read");
+            let back: Config = serde_json::from_str(&json).expect("and read");
             assert_eq!((&back, back.digest()), (config, config.digest()));
         }
     }
@@ -477,4 +477,15 @@ proptest! {
         let shuffled = Sources::from_texts(order.iter().map(|at| files[*at]));
         prop_assert_eq!(common::told(&shuffled), common::told(&Sources::from_texts(files)));
     }
+}
+
+#[test]
+fn a_configuration_that_arrives_with_another_digest_is_refused() {
+    let fleet = fleet_of("nodes: [{ name: a, type: vm, spec: base }]", &BASE);
+    let config = fleet.nodes[0].config.clone().expect("it has a spec");
+    let mut json = serde_json::to_value(&config).expect("it can be written");
+    assert_eq!(serde_json::from_value::<Config>(json.clone()).ok(), Some(config));
+    json["timezone"] = "Mars/Olympus".into();
+    let error = serde_json::from_value::<Config>(json).expect_err("it was changed on the way");
+    assert!(error.to_string().contains("does not have its digest"), "{error}");
 }

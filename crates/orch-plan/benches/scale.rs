@@ -281,8 +281,8 @@ fn empty() -> Observed {
 fn made(fleet: &Fleet, plan: &Plan) -> Observed {
     let machines = plan.nodes.iter().enumerate().filter_map(|(place, node)| {
         let mut machine = made_machine(fleet, node, place, node.up.iter().find_map(spec)?);
-        if let Some(Action::Configure { digest, .. }) = node.up.last() {
-            machine.applied = Applied::Digest(*digest);
+        if let Some(Action::Configure { config, .. }) = node.up.last() {
+            machine.applied = Applied::Digest(config.digest());
         }
         Some(machine)
     });

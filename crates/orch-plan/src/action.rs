@@ -2,7 +2,7 @@
 
 use alloc::string::String;
 
-use orch_model::{Config, Digest, Mode, NodeKind, NodeName, Size};
+use orch_model::{Config, Mode, NodeKind, NodeName, Size};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -42,8 +42,6 @@ pub enum Action {
         machine: Option<MachineRef>,
         /// What it becomes.
         config: Config,
-        /// How that is recognised.
-        digest: Digest,
         /// Who brings it there.
         mode: Mode,
     },

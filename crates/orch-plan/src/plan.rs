@@ -5,7 +5,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-use orch_model::{Digest, HostName, Identity, ManifestName, NodeName, OnError, SiteName, Timeouts};
+use orch_model::{Digest, HostName, Identity, ManifestName, Mode, NodeName, OnError, SiteName, Timeouts};
 use serde::{Deserialize, Serialize};
 
 use crate::action::{Action, MachineRef};
@@ -77,6 +77,14 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// The digest of everything but the digest. Configurations count by their own digests: there are many, and most of
+    /// what is in them they share.
+    pub(crate) fn outline_digest(&self) -> Digest {
+        let settings = (self.verb, &self.site, &self.manifest, &self.hosts, self.on_error, self.parallelism);
+        let nodes: Vec<_> = self.nodes.iter().map(NodePlan::outline).collect();
+        Digest::of(&(settings, self.timeouts, nodes, &self.leftovers))
+    }
+
     /// Whether carrying it out would change nothing.
     pub fn is_noop(&self) -> bool {
         self.nodes.iter().all(NodePlan::is_noop)
@@ -118,7 +126,32 @@ pub struct NodePlan {
     pub up: Vec<Action>,
 }
 
+/// What is done to a machine, with a configuration shown by its digest.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Outline<'p> {
+    Configure { configure: Digest, machine: Option<&'p MachineRef>, mode: Mode },
+    Other(&'p Action),
+}
+
+impl<'p> Outline<'p> {
+    fn of(action: &'p Action) -> Self {
+        match action {
+            Action::Configure { machine, config, mode } => {
+                Self::Configure { configure: config.digest(), machine: machine.as_ref(), mode: *mode }
+            }
+            action => Self::Other(action),
+        }
+    }
+}
+
 impl NodePlan {
+    fn outline(&self) -> impl Serialize + '_ {
+        let down: Vec<_> = self.down.iter().map(Outline::of).collect();
+        let up: Vec<_> = self.up.iter().map(Outline::of).collect();
+        (&self.identity, self.verdict, &self.why, &self.needs, down, up)
+    }
+
     /// Whether nothing is done to it.
     pub fn is_noop(&self) -> bool {
         self.down.is_empty() && self.up.is_empty()

@@ -57,7 +57,7 @@ fn as_wanted(action: &Action, machine: &Machine) -> Result<(), String> {
         return Err(format!("machine `{}` has another size", machine.id));
     }
     match (action, machine.applied) {
-        (Action::Configure { digest, .. }, Applied::Digest(applied)) if applied != *digest => {
+        (Action::Configure { config, .. }, Applied::Digest(applied)) if applied != config.digest() => {
             Err(format!("machine `{}` has another configuration", machine.id))
         }
         (Action::Configure { .. }, Applied::Never) => {

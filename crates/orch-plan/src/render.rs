@@ -44,22 +44,18 @@ fn write_node(f: &mut Formatter<'_>, node: &NodePlan, width: usize, several_host
         Verdict::NeedsReplace => ('!', "needs replace"),
         Verdict::Refused => ('!', "refused"),
     };
-    let mut about = String::new();
-    let mut add = |text: &str| {
-        if !about.is_empty() {
-            about.push_str("; ");
+    let host = several_hosts.then(|| alloc::format!("on {}", node.identity.host));
+    let mend = (node.verdict == Verdict::NeedsReplace).then_some("only --replace mends that");
+    let mut about = host.as_deref().into_iter().chain(node.why.iter().map(String::as_str)).chain(mend);
+    let name = node.name();
+    match about.next() {
+        None => writeln!(f, "  {symbol} {word:13} {name}")?,
+        Some(first) => {
+            write!(f, "  {symbol} {word:13} {:width$}  {first}", name.as_str())?;
+            about.try_for_each(|more| write!(f, "; {more}"))?;
+            writeln!(f)?;
         }
-        about.push_str(text);
-    };
-    if several_hosts {
-        add(&alloc::format!("on {}", node.identity.host));
     }
-    node.why.iter().for_each(|why| add(why));
-    if node.verdict == Verdict::NeedsReplace {
-        add("only --replace mends that");
-    }
-    let line = alloc::format!("  {symbol} {word:13} {:width$}  {about}", node.name().as_str());
-    writeln!(f, "{}", line.trim_end())?;
     for action in node.down.iter().chain(&node.up) {
         write_action(f, action)?;
     }
@@ -78,8 +74,8 @@ fn write_action(f: &mut Formatter<'_>, action: &Action) -> fmt::Result {
         Action::Start { machine } | Action::Destroy { machine } => {
             write!(f, "`{}` (id {}, mark {})", machine.name, machine.id, machine.uuid)?;
         }
-        Action::Configure { config, mode, digest, .. } => {
-            write!(f, "as {}, by {mode} ({})", config.spec, digest.short())?;
+        Action::Configure { config, mode, .. } => {
+            write!(f, "as {}, by {mode} ({})", config.spec, config.digest().short())?;
             if !config.role.secrets.is_empty() {
                 f.write_str(", secrets")?;
             }

@@ -5,7 +5,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::{Roster, order};
+use super::Roster;
 use crate::text::{Finding, Reporter};
 
 /// How many names of a long cycle are told at each end.
@@ -14,11 +14,11 @@ const TOLD: usize = 6;
 /// Reports one cycle, as a path, for every knot of nodes that wait for each other. All members of an entry need the
 /// same nodes, so a cycle between nodes is always one between entries.
 pub(super) fn check(roster: &Roster<'_>, cx: &mut Reporter<'_>) -> bool {
-    if order(roster).len() == roster.entries.len() {
+    if roster.order().len() == roster.entries.len() {
         return true;
     }
     let needs: Vec<Vec<usize>> =
-        (0..roster.entries.len()).map(|entry| roster.needs(entry).collect()).collect();
+        (0..roster.entries.len()).map(|entry| roster.needs(entry).to_vec()).collect();
     let knot_of = knots(&needs);
     let mut told = alloc::vec![false; needs.len()];
     for start in 0..needs.len() {

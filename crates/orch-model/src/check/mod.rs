@@ -11,7 +11,7 @@ mod spec;
 
 use alloc::format;
 
-pub(crate) use roster::{Roster, order};
+pub(crate) use roster::Roster;
 
 use crate::catalog::{Catalog, Files};
 use crate::decode::{Decode, Located, suggestion};

@@ -60,7 +60,7 @@ fn check_hub_spoke(manifest: &Manifest, roster: &Roster<'_>, cx: &mut Reporter<'
     let hub_name = &roster.members[*hub].name;
     let entry = roster.members[*hub].entry;
     for (index, node) in roster.entries.iter().enumerate().filter(|(index, _)| *index != entry) {
-        if !roster.needs(index).any(|need| need == entry) {
+        if !roster.needs(index).contains(&entry) {
             let message = format!("node `{}` is no spoke of `{hub_name}`", *node.name);
             complain(node, message, &format!("add `parent: {hub_name}` or `depends_on: [{hub_name}]`"), cx);
         }

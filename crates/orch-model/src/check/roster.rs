@@ -8,6 +8,7 @@ use alloc::vec::Vec;
 use core::cmp::Reverse;
 use core::ops::Range;
 
+use crate::decode::Located;
 use crate::files::ManifestNode;
 use crate::text::{Finding, Reporter};
 use crate::word::NodeName;
@@ -30,6 +31,11 @@ pub(crate) struct Roster<'m> {
     /// The members of each entry.
     ranges: Vec<Range<usize>>,
     by_name: BTreeMap<NodeName, Range<usize>>,
+    /// The entries that must be ready before each entry: its parent, then what it depends on.
+    needs: Vec<Vec<usize>>,
+    /// The entries in an order in which each comes after what it needs; among equals, file order. Entries on a cycle
+    /// are left out.
+    order: Vec<usize>,
     /// Whether every entry has its members; where not, references to the missing ones say nothing.
     pub(crate) is_complete: bool,
 }
@@ -42,6 +48,8 @@ impl<'m> Roster<'m> {
             members: Vec::new(),
             ranges: Vec::new(),
             by_name: BTreeMap::new(),
+            needs: Vec::new(),
+            order: Vec::new(),
             is_complete: true,
         };
         for (index, entry) in entries.iter().enumerate() {
@@ -58,7 +66,14 @@ impl<'m> Roster<'m> {
             }
             roster.ranges.push(range);
         }
+        roster.needs = entries.iter().map(|entry| roster.needed_by(entry)).collect();
+        roster.order = order(&roster.needs);
         roster
+    }
+
+    fn needed_by(&self, entry: &ManifestNode) -> Vec<usize> {
+        let references = entry.parent.iter().chain(&entry.depends_on);
+        references.filter_map(Located::known).filter_map(|(name, _)| self.entry_of(name)).collect()
     }
 
     /// Adds the members of an entry; yields the first of their names that is taken, with the entry that has it.
@@ -142,23 +157,24 @@ impl<'m> Roster<'m> {
     }
 
     /// The entries that must be ready before an entry: its parent, then what it depends on.
-    pub(crate) fn needs(&self, entry: usize) -> impl Iterator<Item = usize> {
-        let entry = &self.entries[entry];
-        let references = entry.parent.iter().chain(&entry.depends_on);
-        references.filter_map(|reference| reference.known()).filter_map(|(name, _)| self.entry_of(name))
+    pub(crate) fn needs(&self, entry: usize) -> &[usize] {
+        &self.needs[entry]
+    }
+
+    /// The entries in an order in which each comes after what it needs; among equals, file order. Entries on a cycle
+    /// are left out.
+    pub(crate) fn order(&self) -> &[usize] {
+        &self.order
     }
 }
 
-/// The entries in an order in which each comes after what it needs; among equals, file order. Entries on a cycle
-/// are left out.
-pub(crate) fn order(roster: &Roster<'_>) -> Vec<usize> {
-    let count = roster.entries.len();
-    let mut missing = alloc::vec![0_usize; count];
+fn order(needs: &[Vec<usize>]) -> Vec<usize> {
+    let count = needs.len();
+    let mut missing: Vec<usize> = needs.iter().map(Vec::len).collect();
     let mut dependents = alloc::vec![Vec::new(); count];
-    for (entry, missing) in missing.iter_mut().enumerate() {
-        for need in roster.needs(entry) {
-            *missing += 1;
-            dependents[need].push(entry);
+    for (entry, needs) in needs.iter().enumerate() {
+        for need in needs {
+            dependents[*need].push(entry);
         }
     }
     let mut ready: BinaryHeap<_> = (0..count).filter(|entry| missing[*entry] == 0).map(Reverse).collect();

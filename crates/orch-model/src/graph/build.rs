@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use super::{Edge, EdgeKind, Graph, GraphNode};
 use crate::catalog::Catalog;
-use crate::check::{Roster, order};
+use crate::check::Roster;
 use crate::files::{Manifest, ManifestNode, NodeKind};
 use crate::word::{HostName, ManifestName, NodeName};
 
@@ -33,7 +33,7 @@ impl Catalog<'_> {
 /// The host of each entry: its parent's, its own, or the request's.
 fn place<'m>(roster: &Roster<'m>, host: Option<&'m HostName>) -> Vec<Option<&'m HostName>> {
     let mut placed = alloc::vec![host; roster.entries.len()];
-    for index in order(roster) {
+    for index in roster.order().iter().copied() {
         let entry = &roster.entries[index];
         let parent = entry.parent.as_deref().and_then(|name| roster.entry_of(name));
         placed[index] = match parent {

@@ -12,9 +12,10 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use crate::catalog::Catalog;
-use crate::check::{Roster, order};
+use crate::check::Roster;
 use crate::config::{Config, Role};
 use crate::decode::{Decode, Located};
+use crate::digest::Digest;
 use crate::files::{Host as HostFile, Manifest, ManifestNode, Mode, NodeKind, ProviderKind, Site};
 use crate::fleet::{Fleet, Host, Node, Settings, Size, Timeouts};
 use crate::identity::Identity;
@@ -47,6 +48,10 @@ pub fn resolve(catalog: &Catalog<'_>, request: &Request) -> Result<Fleet, Proble
     let problems = resolver.cx.finish().and(Problems::new(resolver.request_problems));
     if problems.has_errors() { Err(problems) } else { Ok(fleet) }
 }
+
+/// What the nodes of a spec on a host share, with its digest.
+type SharedRole = (Arc<Role>, Digest);
+type Roles = BTreeMap<(SpecName, HostName), SharedRole>;
 
 struct Resolver<'c, 'a> {
     catalog: &'c Catalog<'a>,
@@ -83,7 +88,7 @@ impl Resolver<'_, '_> {
     fn place(&mut self, roster: &Roster<'_>) -> Vec<Option<HostName>> {
         let mut placed: Vec<Option<HostName>> = alloc::vec![None; roster.entries.len()];
         let mut homeless = None;
-        for index in order(roster) {
+        for index in roster.order().iter().copied() {
             let entry = &roster.entries[index];
             let parent = entry.parent.as_deref().and_then(|name| roster.entry_of(name));
             placed[index] = match (parent, &entry.host) {
@@ -129,9 +134,9 @@ impl Resolver<'_, '_> {
     ) -> Vec<Node> {
         let mut nodes = Vec::with_capacity(roster.members.len());
         let mut depths = alloc::vec![0_usize; roster.entries.len()];
-        let mut roles: BTreeMap<(SpecName, HostName), Arc<Role>> = BTreeMap::new();
+        let mut roles: Roles = BTreeMap::new();
         let mut edges = 0_usize;
-        for index in order(roster) {
+        for index in roster.order().iter().copied() {
             let entry = &roster.entries[index];
             let Some(host) = placed[index].as_ref().and_then(|name| hosts.get(name)) else {
                 continue;
@@ -156,11 +161,8 @@ impl Resolver<'_, '_> {
                     node: name.clone(),
                     host: host.name.clone(),
                 };
-                let config = role.clone().map(|(spec, hostname, role)| Config {
-                    node: identity.clone(),
-                    spec,
-                    hostname: hostname.unwrap_or_else(|| name.clone()),
-                    role,
+                let config = role.clone().map(|(spec, hostname, role)| {
+                    Config::new(identity.clone(), spec, hostname.unwrap_or_else(|| name.clone()), role)
                 });
                 let peers = peers.iter().filter(|peer| *peer != name).cloned().collect();
                 Node { identity, peers, config, ..template.clone() }
@@ -242,8 +244,8 @@ impl Resolver<'_, '_> {
         &self,
         name: &SpecName,
         host: &HostName,
-        known: &mut BTreeMap<(SpecName, HostName), Arc<Role>>,
-    ) -> Option<(SpecName, Option<NodeName>, Arc<Role>)> {
+        known: &mut Roles,
+    ) -> Option<(SpecName, Option<NodeName>, SharedRole)> {
         let spec = self.catalog.specs.get(name)?;
         let key = (name.clone(), host.clone());
         let role = known.entry(key).or_insert_with(|| {
@@ -254,7 +256,9 @@ impl Resolver<'_, '_> {
                 Ok(named) => self.catalog.postures.get(named),
                 Err(default) => self.catalog.postures.get(&default),
             };
-            Arc::new(role::resolve(spec, &posture.cloned().unwrap_or_default(), &site, &defaults))
+            let role = role::resolve(spec, &posture.cloned().unwrap_or_default(), &site, &defaults);
+            let digest = role.digest();
+            (Arc::new(role), digest)
         });
         Some((name.clone(), spec.identity.hostname.clone(), role.clone()))
     }

@@ -132,6 +132,12 @@ pub(crate) fn read<'a>(format: Format, text: &'a str, problems: &mut Reporter<'a
 
 /// Reports keys that a map gives twice; the first one counts.
 fn refuse_duplicate_keys(entries: &[Entry<'_>], problems: &mut Reporter<'_>) {
+    // Almost every map is small and free of them; comparing its keys is cheaper than sorting them.
+    let repeats =
+        |(at, entry): (usize, &Entry<'_>)| entries[..at].iter().any(|before| before.key == entry.key);
+    if entries.len() <= 16 && !entries.iter().enumerate().any(repeats) {
+        return;
+    }
     let mut seen: BTreeMap<&str, Span> = BTreeMap::new();
     for entry in entries {
         if let Some(first) = seen.insert(&entry.key, entry.key_span) {

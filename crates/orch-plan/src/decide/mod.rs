@@ -55,7 +55,7 @@ fn seal(fleet: &Fleet, goal: &Goal, nodes: Vec<NodePlan>, leftovers: Vec<Leftove
         leftovers,
         digest: Digest::of_bytes(&[]),
     };
-    plan.digest = Digest::of(&plan);
+    plan.digest = plan.outline_digest();
     plan
 }
 
@@ -257,7 +257,7 @@ fn stale(node: &Node, machine: &Machine) -> Option<&'static str> {
 /// What makes a node's configuration true, on a machine that is there or on the one that is made before.
 fn configure(node: &Node, machine: Option<MachineRef>) -> Option<Action> {
     let config = node.config.clone()?;
-    Some(Action::Configure { machine, digest: config.digest(), mode: node.mode, config })
+    Some(Action::Configure { machine, mode: node.mode, config })
 }
 
 fn reference(machine: &Machine) -> Option<MachineRef> {

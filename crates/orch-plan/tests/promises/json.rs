@@ -151,7 +151,7 @@ fn the_keys_of_a_plan_stand_in_one_order() {
             }
           ],
           "leftovers": [],
-          "digest": "454af345e37a9349d54bcd000fb9419fb96a226c199a7886ed8e8aecb8170bec"
+          "digest": "a27ab9de2da1cd5bbba202f41f4548fd5d65b5bd4bba105831ece42d7d363637"
         }"#]]
     .assert_eq(&serde_json::to_string_pretty(&plan).unwrap());
 }
@@ -160,7 +160,7 @@ fn the_keys_of_a_plan_stand_in_one_order() {
 fn the_digest_of_a_plan_is_the_same_today_and_tomorrow() {
     let fleet = fleet("- { name: web, type: vm }");
     let plan = planned("create", &fleet, &world(&fleet, ""));
-    expect!["f45e5171da2436006fab01c4c985134a15c82b1cc114d129447deb14fc64e3f6"]
+    expect!["c9a8e6b6a92db04fe948d6e36b02343c0b68e477c7c4feb92b30c16181b0afcf"]
         .assert_eq(&plan.digest.to_string());
     assert!(plan.to_string().ends_with(&format!("plan {}", plan.digest.short())));
 }

@@ -131,14 +131,14 @@ impl<'f> World<'f> {
                 assert_eq!(started.state, MachineState::Stopped);
                 started.state = MachineState::Running;
             }
-            Action::Configure { machine, digest, config, .. } => {
-                assert_eq!((config.digest(), &config.node), (*digest, identity));
+            Action::Configure { machine, config, .. } => {
+                assert_eq!(&config.node, identity);
                 if let Some(machine) = machine {
                     self.find(identity, machine);
                 }
                 let configured = self.machine_of(identity);
                 assert_eq!(configured.state, MachineState::Running, "{identity}");
-                configured.applied = Applied::Digest(*digest);
+                configured.applied = Applied::Digest(config.digest());
             }
             Action::Destroy { machine } => self.destroy(identity, machine),
         }
