@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use orch_model::{Node, NodeKind};
 
-use crate::observed::{Abilities, DiskAbility, Machine};
+use crate::observed::{Abilities, Machine};
 
 /// One way in which a machine is not as wanted.
 pub(crate) struct Difference {
@@ -19,11 +19,7 @@ pub(crate) struct Difference {
 /// Everything in which `machine` is not what `node` wants.
 pub(crate) fn differences(node: &Node, machine: &Machine, abilities: Abilities) -> Vec<Difference> {
     let (is, wanted) = (machine.size, node.size);
-    let disk = match abilities.disk {
-        DiskAbility::Fixed => false,
-        DiskAbility::Grow => wanted.disk > is.disk,
-        DiskAbility::Any => true,
-    };
+    let disk = abilities.can_change_disk(is.disk, wanted.disk);
     let mut found = Vec::new();
     let mut compare = |name: &str, is: u32, wanted: u32, in_place: bool| {
         if is != wanted {

@@ -150,6 +150,24 @@ impl Abilities {
     pub const ALL: Self = Self { cores: true, memory: true, disk: DiskAbility::Any };
     /// What hypervisors commonly can: a disk grows and never shrinks.
     pub const COMMON: Self = Self { cores: true, memory: true, disk: DiskAbility::Grow };
+
+    /// Whether a disk can go from one size to another in place.
+    pub(crate) fn can_change_disk(self, from: u32, to: u32) -> bool {
+        match self.disk {
+            DiskAbility::Fixed => false,
+            DiskAbility::Grow => to > from,
+            DiskAbility::Any => true,
+        }
+    }
+
+    /// As near to the wanted size as a machine can come in place.
+    pub(crate) fn reachable(self, is: Size, wanted: Size) -> Size {
+        Size {
+            cores: if self.cores { wanted.cores } else { is.cores },
+            memory: if self.memory { wanted.memory } else { is.memory },
+            disk: if self.can_change_disk(is.disk, wanted.disk) { wanted.disk } else { is.disk },
+        }
+    }
 }
 
 impl Default for Abilities {

@@ -96,10 +96,12 @@ impl Plan {
         for node in &self.nodes {
             *match node.verdict {
                 Verdict::Create => &mut counts.create,
-                Verdict::Change | Verdict::Replace => &mut counts.change,
+                Verdict::Change => &mut counts.change,
+                Verdict::Replace => &mut counts.replace,
                 Verdict::Destroy => &mut counts.destroy,
                 Verdict::Unchanged => &mut counts.unchanged,
-                Verdict::NeedsReplace | Verdict::Refused => &mut counts.blocked,
+                Verdict::NeedsReplace => &mut counts.needs_replace,
+                Verdict::Refused => &mut counts.refused,
             } += 1;
         }
         counts
@@ -177,7 +179,7 @@ pub enum Verdict {
     Destroy,
     /// It is as wanted.
     Unchanged,
-    /// It differs in a way that only making it anew mends, and that was not asked for.
+    /// It differs in a way that only making it anew mends, and that was not asked for. What can be mended in place is.
     NeedsReplace,
     /// It cannot or must not be touched.
     Refused,
@@ -197,12 +199,16 @@ pub struct Leftover {
 pub struct Counts {
     /// To be created.
     pub create: usize,
-    /// To be changed or made anew.
+    /// To be changed.
     pub change: usize,
+    /// To be destroyed and made anew.
+    pub replace: usize,
     /// To be destroyed.
     pub destroy: usize,
     /// As wanted.
     pub unchanged: usize,
-    /// In need of `--replace`, or refused.
-    pub blocked: usize,
+    /// In need of `--replace`.
+    pub needs_replace: usize,
+    /// Not to be touched.
+    pub refused: usize,
 }

@@ -22,12 +22,13 @@ impl Display for Plan {
             write_node(f, node, width, several_hosts)?;
         }
         for leftover in &self.leftovers {
-            let (node, machine) = (leftover.identity.node.as_str(), &leftover.machine);
-            writeln!(
-                f,
-                "  ? left over     {node:width$}  `{}` is no longer described; `destroy` removes it",
-                machine.name
-            )?;
+            let node = leftover.identity.node.as_str();
+            write!(f, "  ? left over     {node:width$}  `{}` ", leftover.machine.name)?;
+            if self.nodes.iter().any(|other| other.name().as_str() == node) {
+                writeln!(f, "stayed on {} when the node moved", leftover.identity.host)?;
+            } else {
+                writeln!(f, "is no longer described; `destroy --only {node}` removes it")?;
+            }
         }
         write_counts(f, self)?;
         write!(f, "plan {}", self.digest.short())
@@ -111,9 +112,11 @@ fn write_counts(f: &mut Formatter<'_>, plan: &Plan) -> fmt::Result {
     let shown = [
         (counts.create, "to create"),
         (counts.change, "to change"),
+        (counts.replace, "to replace"),
         (counts.destroy, "to destroy"),
         (counts.unchanged, "unchanged"),
-        (counts.blocked, "blocked"),
+        (counts.needs_replace, "in need of --replace"),
+        (counts.refused, "refused"),
     ];
     let mut separator = " ";
     for (count, word) in shown.into_iter().filter(|(count, _)| *count > 0) {

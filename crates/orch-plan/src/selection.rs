@@ -58,16 +58,24 @@ impl Selection {
         if selectors.is_empty() { Self::All } else { Self::Only(selectors) }
     }
 
-    /// Whether each node of the fleet is picked. A selector that picks nothing is a mistake.
-    pub fn pick(&self, fleet: &Fleet) -> Result<Vec<bool>, Problems> {
+    /// Whether a node of this name is meant, though the fleet may not describe it.
+    pub(crate) fn names(&self, node: &NodeName) -> bool {
+        match self {
+            Self::All => true,
+            Self::Only(selectors) => selectors.iter().any(|selector| selector.names(node)),
+        }
+    }
+
+    /// Whether each node of the fleet is picked. A selector that picks nothing, neither here nor among `others`, is a
+    /// mistake.
+    pub(crate) fn pick(&self, fleet: &Fleet, others: &[&NodeName]) -> Result<Vec<bool>, Problems> {
         let Self::Only(selectors) = self else {
             return Ok(alloc::vec![true; fleet.nodes.len()]);
         };
         let mut picked = alloc::vec![false; fleet.nodes.len()];
         let mut problems = Vec::new();
         for selector in selectors {
-            let before = problems.len();
-            let mut matched = false;
+            let mut matched = others.iter().any(|other| selector.names(other));
             for (node, picked) in fleet.nodes.iter().zip(&mut picked) {
                 if selector.picks(node) {
                     matched = true;
@@ -77,7 +85,7 @@ impl Selection {
             if let Selector::WithChildren(name) = selector {
                 pick_children(fleet, name, &mut picked);
             }
-            if !matched && problems.len() == before {
+            if !matched {
                 problems.push(unmatched(selector, fleet));
             }
         }
@@ -86,6 +94,10 @@ impl Selection {
 }
 
 impl Selector {
+    fn names(&self, node: &NodeName) -> bool {
+        matches!(self, Self::Name(name) | Self::WithChildren(name) if name == node)
+    }
+
     fn picks(&self, node: &Node) -> bool {
         match self {
             Self::Name(name) | Self::WithChildren(name) => node.name() == name || node.entry == *name,

@@ -45,8 +45,8 @@ impl Decider<'_> {
         let parent = node.parent.as_ref()?;
         match self.verdict_of(parent) {
             Some(Verdict::Refused) => return Some(format!("its parent `{parent}` is refused")),
-            Some(Verdict::NeedsReplace) | None => {}
             Some(_) => return None,
+            None => {}
         }
         match *self.machines_named(&node.identity.host, parent) {
             [] => Some(format!("its parent `{parent}` does not exist, and is not selected")),
@@ -70,30 +70,20 @@ impl Decider<'_> {
         let abilities = if is_partial { Abilities::ALL } else { abilities };
         let differences = differences(node, machine, abilities);
         let in_place = differences.iter().all(|difference| difference.in_place);
-        let mut why: Vec<String> = differences.into_iter().map(|difference| difference.what).collect();
-        if !in_place && self.goal.replace {
-            return self.replace(node, machine, found, why);
+        let why: Vec<String> = differences.into_iter().map(|difference| difference.what).collect();
+        match (in_place, is_partial) {
+            (false, _) if self.goal.replace => self.replace(node, machine, found, why),
+            (false, true) => Decision::refused(format!(
+                "an interrupted run began to make it with another {}: only --replace mends that",
+                why.join(" and ")
+            )),
+            (true, true) => adopt(node, machine, found),
+            (true, false) => mend_in_place(node, machine, &found, abilities, why),
+            (false, false) => Decision {
+                verdict: Verdict::NeedsReplace,
+                ..mend_in_place(node, machine, &found, abilities, why)
+            },
         }
-        if !in_place {
-            return Decision { verdict: Verdict::NeedsReplace, why, down: Vec::new(), up: Vec::new() };
-        }
-        if is_partial {
-            return adopt(node, machine, found);
-        }
-        let mut up = Vec::new();
-        if machine.size != node.size {
-            up.push(Action::Resize { machine: found.clone(), from: machine.size, to: node.size });
-        }
-        if machine.state == MachineState::Stopped {
-            why.push("stopped".to_owned());
-            up.push(Action::Start { machine: found });
-        }
-        if let Some(reason) = stale(node, machine) {
-            why.push(reason.to_owned());
-            up.extend(configure(node, reference(machine)));
-        }
-        let verdict = if up.is_empty() { Verdict::Unchanged } else { Verdict::Change };
-        Decision { verdict, why, down: Vec::new(), up }
     }
 
     fn is_made_anew(&self, parent: &NodeName) -> bool {
@@ -129,6 +119,31 @@ impl Decider<'_> {
         let name = self.names.name(&node.identity)?;
         Ok(MachineSpec { name, vmid, ..unnamed_spec(node) })
     }
+}
+
+/// Mends what can be mended without making the machine anew.
+fn mend_in_place(
+    node: &Node,
+    machine: &Machine,
+    found: &MachineRef,
+    abilities: Abilities,
+    mut why: Vec<String>,
+) -> Decision {
+    let mut up = Vec::new();
+    let to = abilities.reachable(machine.size, node.size);
+    if machine.size != to {
+        up.push(Action::Resize { machine: found.clone(), from: machine.size, to });
+    }
+    if machine.state == MachineState::Stopped {
+        why.push("stopped".to_owned());
+        up.push(Action::Start { machine: found.clone() });
+    }
+    if let Some(reason) = stale(node, machine) {
+        why.push(reason.to_owned());
+        up.extend(configure(node, reference(machine)));
+    }
+    let verdict = if up.is_empty() { Verdict::Unchanged } else { Verdict::Change };
+    Decision { verdict, why, down: Vec::new(), up }
 }
 
 fn adopt(node: &Node, machine: &Machine, found: MachineRef) -> Decision {

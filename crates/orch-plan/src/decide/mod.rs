@@ -11,34 +11,38 @@ use alloc::vec::Vec;
 
 use orch_model::{Digest, Fleet, HostName, Node, NodeName, Problems};
 
+use leftover::leftovers;
+
 use crate::action::{Action, MachineRef};
 use crate::naming::Names;
 use crate::observed::{Applied, HostView, Machine, MachineState, Marks, Observed};
 use crate::plan::{Goal, Leftover, NodePlan, Plan, Verb, Verdict};
-use crate::selection::Selection;
 
 /// Decides what is to be done to reach `goal`. Fails only where the goal picks nodes that the fleet does not have.
 pub fn plan(fleet: &Fleet, observed: &Observed, goal: &Goal) -> Result<Plan, Problems> {
-    let picked = goal.only.pick(fleet)?;
+    let machines = ours(fleet, observed);
+    let leftovers = leftovers(fleet, &machines);
+    let picked = goal.only.pick(fleet, &leftovers_to_name(goal, &leftovers))?;
     let mut decider = Decider {
         fleet,
         observed,
         goal,
         names: Names::taken(fleet, observed),
-        machines: ours(fleet, observed),
+        machines,
         decided: BTreeMap::new(),
     };
     let mut nodes = decider.nodes(&picked);
-    let leftovers = decider.leftovers();
-    let leftovers = match goal.verb {
-        // Whoever names nodes, even all of them, does not ask for what is not among them.
-        Verb::Destroy if goal.only == Selection::All => {
-            nodes.extend(leftovers.into_iter().map(|leftover| decider.destroy_leftover(leftover)));
-            Vec::new()
-        }
-        _ => leftovers,
-    };
-    Ok(seal(fleet, goal, nodes, leftovers))
+    let is_meant =
+        |leftover: &Leftover| goal.verb == Verb::Destroy && goal.only.names(&leftover.identity.node);
+    let (destroyed, left): (Vec<_>, Vec<_>) = leftovers.into_iter().partition(is_meant);
+    nodes.extend(destroyed.into_iter().map(|leftover| decider.destroy_leftover(leftover)));
+    Ok(seal(fleet, goal, nodes, left))
+}
+
+/// The leftovers that a selection may name: only `destroy` does anything about them.
+fn leftovers_to_name<'l>(goal: &Goal, leftovers: &'l [Leftover]) -> Vec<&'l NodeName> {
+    let destroyed = leftovers.iter().filter(|_| goal.verb == Verb::Destroy);
+    destroyed.map(|leftover| &leftover.identity.node).collect()
 }
 
 /// Puts the digest under a plan.

@@ -13,48 +13,48 @@ fn a_node_that_is_not_there_stopped_half_made_or_doubled_is_refused_with_the_way
         WEB,
         "",
         &expect![[r#"
-        config m on pve (site home)
+            config m on pve (site home)
 
-          ! refused       web  it does not exist: `create` makes it
+              ! refused       web  it does not exist: `create` makes it
 
-        1 node: 1 blocked
-    "#]],
+            1 node: 1 refused
+        "#]],
     );
     check(
         "config",
         WEB,
         "pve/1 m-web node=web stopped config=other",
         &expect![[r#"
-        config m on pve (site home)
+            config m on pve (site home)
 
-          ! refused       web  it is stopped: `create` starts it
+              ! refused       web  it is stopped: `create` starts it
 
-        1 node: 1 blocked
-    "#]],
+            1 node: 1 refused
+        "#]],
     );
     check(
         "config",
         WEB,
         "pve/1 m-web node=web partial config=never",
         &expect![[r#"
-        config m on pve (site home)
+            config m on pve (site home)
 
-          ! refused       web  an interrupted run began to make it: `create` finishes it
+              ! refused       web  an interrupted run began to make it: `create` finishes it
 
-        1 node: 1 blocked
-    "#]],
+            1 node: 1 refused
+        "#]],
     );
     check(
         "config",
         WEB,
         "pve/1 m-web node=web\npve/2 m-web node=web",
         &expect![[r#"
-        config m on pve (site home)
+            config m on pve (site home)
 
-          ! refused       web  several machines bear its mark: destroy it, then create it
+              ! refused       web  several machines bear its mark: destroy it, then create it
 
-        1 node: 1 blocked
-    "#]],
+            1 node: 1 refused
+        "#]],
     );
 }
 

@@ -264,12 +264,13 @@ fn cores_and_memory_shrink_in_place_and_a_disk_does_not() {
         WEB,
         "pve/1 m-web node=web cores=2 disk=20",
         &expect![[r#"
-        create m on pve (site home)
+            create m on pve (site home)
 
-          ! needs replace web  cores 2 -> 1; disk 20 -> 10; only --replace mends that
+              ! needs replace web  cores 2 -> 1; disk 20 -> 10; only --replace mends that
+                  resize      2 cores, 1024 MB, 20 GB -> 1 core, 1024 MB, 20 GB
 
-        1 node: 1 blocked
-    "#]],
+            1 node: 1 in need of --replace
+        "#]],
     );
 }
 
@@ -316,12 +317,12 @@ fn two_machines_with_one_mark_are_refused() {
         WEB,
         "pve/1 m-web node=web mark=x\npve/2 m-web node=web mark=x",
         &expect![[r#"
-        create m on pve (site home)
+            create m on pve (site home)
 
-          ! refused       web  two machines bear its mark (`1` and `2`): destroy it, then create it
+              ! refused       web  two machines bear its mark (`1` and `2`): destroy it, then create it
 
-        1 node: 1 blocked
-    "#]],
+            1 node: 1 refused
+        "#]],
     );
 }
 
@@ -358,15 +359,15 @@ fn a_host_that_cannot_be_looked_at_stops_its_own_nodes_alone() {
         nodes,
         "pve unreachable no route\nmetal unseen",
         &expect![[r#"
-        create m on cloud, metal, pve (site home)
+            create m on cloud, metal, pve (site home)
 
-          ! refused       a  on pve; host `pve` cannot be looked at: no route
-          ! refused       b  on metal; host `metal` was not looked at
-          + create        c  on cloud
-              create      `m-c`: vm from debian-13, 1 core, 1024 MB, 10 GB
+              ! refused       a  on pve; host `pve` cannot be looked at: no route
+              ! refused       b  on metal; host `metal` was not looked at
+              + create        c  on cloud
+                  create      `m-c`: vm from debian-13, 1 core, 1024 MB, 10 GB
 
-        3 nodes: 1 to create, 2 blocked
-    "#]],
+            3 nodes: 1 to create, 2 refused
+        "#]],
     );
 }
 
@@ -381,42 +382,45 @@ fn nothing_is_made_inside_a_parent_that_will_not_run() {
         nodes,
         "pve/200 db vmid=200",
         &expect![[r#"
-        create m on pve (site home)
+            create m on pve (site home)
 
-          ! refused       outer   VMID 200 belongs to another machine (`db`)
-          ! refused       middle  its parent `outer` is refused
-          ! refused       inner   its parent `middle` is refused
+              ! refused       outer   VMID 200 belongs to another machine (`db`)
+              ! refused       middle  its parent `outer` is refused
+              ! refused       inner   its parent `middle` is refused
 
-        3 nodes: 3 blocked
-    "#]],
+            3 nodes: 3 refused
+        "#]],
     );
     check(
         "create",
         nodes,
         "pve/1 m-outer node=outer stopped image=pve-8",
         &expect![[r#"
-        create m on pve (site home)
+            create m on pve (site home)
 
-          ! needs replace outer   image pve-8 -> pve-9; only --replace mends that
-          ! refused       middle  its parent `outer` does not run
-          ! refused       inner   its parent `middle` is refused
+              ! needs replace outer   image pve-8 -> pve-9; stopped; only --replace mends that
+                  start       `m-outer` (id 1, mark 00000000-0000-0000-0000-000000000031)
+              + create        middle
+                  create      `m-middle`: pve from pve-9, 1 core, 1024 MB, 10 GB, inside outer
+              + create        inner
+                  create      `m-inner`: vm from debian-13, 1 core, 1024 MB, 10 GB, inside middle
 
-        3 nodes: 3 blocked
-    "#]],
+            3 nodes: 2 to create, 1 in need of --replace
+        "#]],
     );
     check(
         "create",
         nodes,
         "pve/1 m-outer node=outer\npve/2 m-outer-2 node=outer",
         &expect![[r#"
-        create m on pve (site home)
+            create m on pve (site home)
 
-          ! refused       outer   two machines bear its mark (`1` and `2`): destroy it, then create it
-          ! refused       middle  its parent `outer` is refused
-          ! refused       inner   its parent `middle` is refused
+              ! refused       outer   two machines bear its mark (`1` and `2`): destroy it, then create it
+              ! refused       middle  its parent `outer` is refused
+              ! refused       inner   its parent `middle` is refused
 
-        3 nodes: 3 blocked
-    "#]],
+            3 nodes: 3 refused
+        "#]],
     );
 }
 
@@ -427,16 +431,16 @@ fn a_child_is_made_inside_a_parent_that_runs_though_it_needs_a_replacement() {
         DEEP,
         "pve/1 m-outer node=outer image=pve-8",
         &expect![[r#"
-        create m on pve (site home)
+            create m on pve (site home)
 
-          ! needs replace outer   image pve-8 -> pve-9; only --replace mends that
-          + create        middle
-              create      `m-middle`: pve from pve-9, 1 core, 1024 MB, 10 GB, inside outer
-          + create        inner
-              create      `m-inner`: vm from debian-13, 1 core, 1024 MB, 10 GB, inside middle
+              ! needs replace outer   image pve-8 -> pve-9; only --replace mends that
+              + create        middle
+                  create      `m-middle`: pve from pve-9, 1 core, 1024 MB, 10 GB, inside outer
+              + create        inner
+                  create      `m-inner`: vm from debian-13, 1 core, 1024 MB, 10 GB, inside middle
 
-        3 nodes: 2 to create, 1 blocked
-    "#]],
+            3 nodes: 2 to create, 1 in need of --replace
+        "#]],
     );
 }
 
@@ -448,25 +452,25 @@ fn machines_that_the_manifest_no_longer_describes_are_listed_and_left_alone() {
         WEB,
         world,
         &expect![[r#"
-        create m on pve (site home)
+            create m on pve (site home)
 
-          = unchanged     web
-          ? left over     old-one  `m-old` is no longer described; `destroy` removes it
+              = unchanged     web
+              ? left over     old-one  `m-old` is no longer described; `destroy --only old-one` removes it
 
-        1 node: 1 unchanged
-    "#]],
+            1 node: 1 unchanged
+        "#]],
     );
     check(
         "config",
         WEB,
         world,
         &expect![[r#"
-        config m on pve (site home)
+            config m on pve (site home)
 
-          = unchanged     web
-          ? left over     old-one  `m-old` is no longer described; `destroy` removes it
+              = unchanged     web
+              ? left over     old-one  `m-old` is no longer described; `destroy --only old-one` removes it
 
-        1 node: 1 unchanged
-    "#]],
+            1 node: 1 unchanged
+        "#]],
     );
 }

@@ -168,15 +168,21 @@ fn leftovers_are_left_alone_where_nodes_are_named_even_if_all_are() {
         WEB,
         world,
         &expect![[r#"
-        destroy m on pve (site home)
+            destroy m on pve (site home)
 
-          - destroy       web
-              destroy     `m-web` (id 1, mark 00000000-0000-0000-0000-000000000031)
-          ? left over     old-one  `m-old` is no longer described; `destroy` removes it
+              - destroy       web
+                  destroy     `m-web` (id 1, mark 00000000-0000-0000-0000-000000000031)
+              ? left over     old-one  `m-old` is no longer described; `destroy --only old-one` removes it
 
-        1 node: 1 to destroy
-    "#]],
+            1 node: 1 to destroy
+        "#]],
     );
+}
+
+#[test]
+fn a_leftover_is_destroyed_alone_where_it_is_named() {
+    let world = "pve/1 m-web node=web\npve/2 m-old node=old-one";
+    check("destroy --only old-one", WEB, world, &expect![[]]);
 }
 
 #[test]
@@ -187,15 +193,15 @@ fn a_node_that_moved_to_another_host_leaves_its_machine_over_on_the_first() {
         nodes,
         "pve/1 m-web node=web\npve/2 m-other node=other",
         &expect![[r#"
-        create m on metal, pve (site home)
+            create m on metal, pve (site home)
 
-          + create        web    on metal
-              create      `m-web`: vm from this-machine, 1 core, 1024 MB, 10 GB
-          = unchanged     other  on pve
-          ? left over     web    `m-web` is no longer described; `destroy` removes it
+              + create        web    on metal
+                  create      `m-web`: vm from this-machine, 1 core, 1024 MB, 10 GB
+              = unchanged     other  on pve
+              ? left over     web    `m-web` stayed on pve when the node moved
 
-        2 nodes: 1 to create, 1 unchanged
-    "#]],
+            2 nodes: 1 to create, 1 unchanged
+        "#]],
     );
 }
 
@@ -206,12 +212,12 @@ fn a_parent_with_a_child_that_is_not_selected_is_refused_and_with_plus_it_goes()
         DEEP,
         DEEP_WORLD,
         &expect![[r#"
-        destroy m on pve (site home)
+            destroy m on pve (site home)
 
-          ! refused       outer  `middle` lives on it and is not selected: use `--only outer+`
+              ! refused       outer  `middle` lives on it and is not selected: use `--only outer+`
 
-        1 node: 1 blocked
-    "#]],
+            1 node: 1 refused
+        "#]],
     );
     check(
         "destroy --only outer+",
@@ -252,13 +258,13 @@ fn a_grandchild_that_is_not_selected_holds_all_that_it_lives_inside_of() {
         DEEP,
         DEEP_WORLD,
         &expect![[r#"
-        destroy m on pve (site home)
+            destroy m on pve (site home)
 
-          ! refused       outer   `inner` lives on it and is not selected: use `--only outer+`
-          ! refused       middle  `inner` lives on it and is not selected: use `--only middle+`
+              ! refused       outer   `inner` lives on it and is not selected: use `--only outer+`
+              ! refused       middle  `inner` lives on it and is not selected: use `--only middle+`
 
-        2 nodes: 2 blocked
-    "#]],
+            2 nodes: 2 refused
+        "#]],
     );
 }
 
@@ -270,13 +276,13 @@ fn a_host_that_cannot_be_looked_at_keeps_its_nodes() {
         nodes,
         "pve unreachable no route\nmetal/1 m-b node=b",
         &expect![[r#"
-        destroy m on metal, pve (site home)
+            destroy m on metal, pve (site home)
 
-          ! refused       a  on pve; host `pve` cannot be looked at: no route
-          - destroy       b  on metal
-              destroy     `m-b` (id 1, mark 00000000-0000-0000-0000-000000000031)
+              ! refused       a  on pve; host `pve` cannot be looked at: no route
+              - destroy       b  on metal
+                  destroy     `m-b` (id 1, mark 00000000-0000-0000-0000-000000000031)
 
-        2 nodes: 1 to destroy, 1 blocked
-    "#]],
+            2 nodes: 1 to destroy, 1 refused
+        "#]],
     );
 }

@@ -33,12 +33,12 @@ fn a_node_is_refused_where_both_of_its_names_are_taken() {
         &fleet,
         &format!("pve/1 m-web\npve/2 {distinct}"),
         &expect![[r#"
-        create m on pve (site home)
+            create m on pve (site home)
 
-          ! refused       web  its names `m-web` and `m-web-a09933bd` belong to other machines
+              ! refused       web  its names `m-web` and `m-web-a09933bd` belong to other machines
 
-        1 node: 1 blocked
-    "#]],
+            1 node: 1 refused
+        "#]],
     );
 }
 
@@ -67,12 +67,12 @@ fn a_stranger_keeps_the_vmid_that_a_node_insists_on() {
         "- { name: web, type: vm, vmid: 200 }",
         "pve/200 db vmid=200",
         &expect![[r#"
-        create m on pve (site home)
+            create m on pve (site home)
 
-          ! refused       web  VMID 200 belongs to another machine (`db`)
+              ! refused       web  VMID 200 belongs to another machine (`db`)
 
-        1 node: 1 blocked
-    "#]],
+            1 node: 1 refused
+        "#]],
     );
 }
 
@@ -109,15 +109,15 @@ fn a_whole_range_is_used_and_then_nodes_are_refused() {
         &fleet_where(&[few], "- { name: w, count: 3, type: vm }"),
         "",
         &expect![[r#"
-        create m on pve (site home)
+            create m on pve (site home)
 
-          + create        w-1
-              create      `m-w-1`: vm from d, 1 core, 1024 MB, 10 GB, VMID 300
-          ! refused       w-2  every VMID from 300 to 300 is taken
-          ! refused       w-3  every VMID from 300 to 300 is taken
+              + create        w-1
+                  create      `m-w-1`: vm from d, 1 core, 1024 MB, 10 GB, VMID 300
+              ! refused       w-2  every VMID from 300 to 300 is taken
+              ! refused       w-3  every VMID from 300 to 300 is taken
 
-        3 nodes: 1 to create, 2 blocked
-    "#]],
+            3 nodes: 1 to create, 2 refused
+        "#]],
     );
 }
 

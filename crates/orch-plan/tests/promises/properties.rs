@@ -332,6 +332,7 @@ proptest! {
         let second = case.plan(&world.observed);
         for (before, after) in first.nodes.iter().zip(&second.nodes) {
             let is_settled = after.verdict == Verdict::Unchanged || is_blocked(before.verdict);
+            let is_settled = is_settled && (after.is_noop() || before.verdict == Verdict::Refused);
             prop_assert!(is_settled, "{}\nthen\n{}", first, second);
         }
     }
@@ -418,7 +419,8 @@ proptest! {
         }
         for (place, node) in plan.nodes.iter().enumerate() {
             prop_assert!(node.verdict == Verdict::Destroy || node.needs.iter().all(|need| *need < place));
-            prop_assert!(!is_blocked(node.verdict) || node.is_noop() && !node.why.is_empty());
+            prop_assert!(!is_blocked(node.verdict) || node.down.is_empty() && !node.why.is_empty());
+            prop_assert!(node.verdict != Verdict::Refused || node.is_noop());
         }
     }
 }

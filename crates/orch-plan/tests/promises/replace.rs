@@ -24,24 +24,25 @@ fn another_image_type_or_vmid_needs_a_replacement_that_is_not_made_unasked() {
         WEB,
         "pve/1 m-web node=web image=debian-12 config=other",
         &expect![[r#"
-        create m on pve (site home)
+            create m on pve (site home)
 
-          ! needs replace web  image debian-12 -> debian-13; only --replace mends that
+              ! needs replace web  image debian-12 -> debian-13; its configuration changed; only --replace mends that
+                  configure   as base, by push
 
-        1 node: 1 blocked
-    "#]],
+            1 node: 1 in need of --replace
+        "#]],
     );
     check(
         "create",
         WEB,
         "pve/1 m-web node=web type=ct",
         &expect![[r#"
-        create m on pve (site home)
+            create m on pve (site home)
 
-          ! needs replace web  type ct -> vm; only --replace mends that
+              ! needs replace web  type ct -> vm; only --replace mends that
 
-        1 node: 1 blocked
-    "#]],
+            1 node: 1 in need of --replace
+        "#]],
     );
     let insists = "- { name: web, type: vm, spec: base, vmid: 10002 }";
     check(
@@ -49,12 +50,13 @@ fn another_image_type_or_vmid_needs_a_replacement_that_is_not_made_unasked() {
         insists,
         "pve/1 m-web node=web vmid=10001 cores=2",
         &expect![[r#"
-        create m on pve (site home)
+            create m on pve (site home)
 
-          ! needs replace web  cores 2 -> 1; vmid 10001 -> 10002; only --replace mends that
+              ! needs replace web  cores 2 -> 1; vmid 10001 -> 10002; only --replace mends that
+                  resize      2 cores, 1024 MB, 10 GB -> 1 core, 1024 MB, 10 GB
 
-        1 node: 1 blocked
-    "#]],
+            1 node: 1 in need of --replace
+        "#]],
     );
 }
 
@@ -65,15 +67,15 @@ fn with_replace_a_machine_is_destroyed_and_made_under_its_old_name_and_vmid() {
         WEB,
         "pve/1 other-name node=web image=debian-12 vmid=10004",
         &expect![[r#"
-        create m on pve (site home)
+            create m on pve (site home)
 
-          ± replace       web  image debian-12 -> debian-13
-              destroy     `other-name` (id 1, mark 00000000-0000-0000-0000-000000000031)
-              create      `other-name`: vm from debian-13, 1 core, 1024 MB, 10 GB, VMID 10004
-              configure   as base, by push
+              ± replace       web  image debian-12 -> debian-13
+                  destroy     `other-name` (id 1, mark 00000000-0000-0000-0000-000000000031)
+                  create      `other-name`: vm from debian-13, 1 core, 1024 MB, 10 GB, VMID 10004
+                  configure   as base, by push
 
-        1 node: 1 to change
-    "#]],
+            1 node: 1 to replace
+        "#]],
     );
 }
 
@@ -102,26 +104,26 @@ fn a_replaced_machine_moves_to_the_vmid_insisted_on_and_never_to_a_strangers() {
         insists,
         "pve/1 m-web node=web vmid=10001",
         &expect![[r#"
-        create m on pve (site home)
+            create m on pve (site home)
 
-          ± replace       web  vmid 10001 -> 200
-              destroy     `m-web` (id 1, mark 00000000-0000-0000-0000-000000000031)
-              create      `m-web`: vm from debian-13, 1 core, 1024 MB, 10 GB, VMID 200
+              ± replace       web  vmid 10001 -> 200
+                  destroy     `m-web` (id 1, mark 00000000-0000-0000-0000-000000000031)
+                  create      `m-web`: vm from debian-13, 1 core, 1024 MB, 10 GB, VMID 200
 
-        1 node: 1 to change
-    "#]],
+            1 node: 1 to replace
+        "#]],
     );
     check(
         "create --replace",
         insists,
         "pve/1 m-web node=web vmid=10001\npve/2 db vmid=200",
         &expect![[r#"
-        create m on pve (site home)
+            create m on pve (site home)
 
-          ! refused       web  VMID 200 belongs to another machine (`db`)
+              ! refused       web  VMID 200 belongs to another machine (`db`)
 
-        1 node: 1 blocked
-    "#]],
+            1 node: 1 refused
+        "#]],
     );
 }
 
@@ -133,15 +135,15 @@ fn a_replaced_machine_leaves_a_vmid_that_another_node_insists_on() {
         nodes,
         "pve/1 m-b node=b vmid=10003 image=debian-12",
         &expect![[r#"
-        create m on pve (site home)
+            create m on pve (site home)
 
-          ! refused       a  VMID 10003 belongs to another machine (`m-b`)
-          ± replace       b  image debian-12 -> debian-13
-              destroy     `m-b` (id 1, mark 00000000-0000-0000-0000-000000000031)
-              create      `m-b`: vm from debian-13, 1 core, 1024 MB, 10 GB, VMID 10009
+              ! refused       a  VMID 10003 belongs to another machine (`m-b`)
+              ± replace       b  image debian-12 -> debian-13
+                  destroy     `m-b` (id 1, mark 00000000-0000-0000-0000-000000000031)
+                  create      `m-b`: vm from debian-13, 1 core, 1024 MB, 10 GB, VMID 10009
 
-        2 nodes: 1 to change, 1 blocked
-    "#]],
+            2 nodes: 1 to replace, 1 refused
+        "#]],
     );
 }
 
@@ -153,14 +155,14 @@ fn a_replaced_machine_on_a_host_without_vmids_gets_none() {
         nodes,
         "metal/1 m-web node=web image=old",
         &expect![[r#"
-        create m on metal (site home)
+            create m on metal (site home)
 
-          ± replace       web  image old -> this-machine
-              destroy     `m-web` (id 1, mark 00000000-0000-0000-0000-000000000031)
-              create      `m-web`: vm from this-machine, 1 core, 1024 MB, 10 GB
+              ± replace       web  image old -> this-machine
+                  destroy     `m-web` (id 1, mark 00000000-0000-0000-0000-000000000031)
+                  create      `m-web`: vm from this-machine, 1 core, 1024 MB, 10 GB
 
-        1 node: 1 to change
-    "#]],
+            1 node: 1 to replace
+        "#]],
     );
 }
 
@@ -173,15 +175,15 @@ fn a_full_range_of_vmids_stops_no_replacement() {
         WEB,
         &strangers.chain([ours.to_owned()]).collect::<Vec<_>>().concat(),
         &expect![[r#"
-        create m on pve (site home)
+            create m on pve (site home)
 
-          ± replace       web  image debian-12 -> debian-13
-              destroy     `m-web` (id 1, mark 00000000-0000-0000-0000-000000000031)
-              create      `m-web`: vm from debian-13, 1 core, 1024 MB, 10 GB, VMID 10000
-              configure   as base, by push
+              ± replace       web  image debian-12 -> debian-13
+                  destroy     `m-web` (id 1, mark 00000000-0000-0000-0000-000000000031)
+                  create      `m-web`: vm from debian-13, 1 core, 1024 MB, 10 GB, VMID 10000
+                  configure   as base, by push
 
-        1 node: 1 to change
-    "#]],
+            1 node: 1 to replace
+        "#]],
     );
 }
 
@@ -192,21 +194,21 @@ fn whatever_lives_on_a_replaced_node_is_replaced_with_it() {
         DEEP,
         DEEP_WORLD,
         &expect![[r#"
-        create m on pve (site home)
+            create m on pve (site home)
 
-          ± replace       outer   image pve-8 -> pve-9
-              destroy     `m-outer` (id 1, mark 00000000-0000-0000-0000-000000000031)
-              create      `m-outer`: pve from pve-9, 1 core, 1024 MB, 10 GB, VMID 10002
-          ± replace       middle  its parent `outer` is made anew
-              destroy     `m-middle` (id 2, mark 00000000-0000-0000-0000-000000000032)
-              create      `m-middle`: pve from pve-9, 1 core, 1024 MB, 10 GB, inside outer
-          ± replace       inner   its parent `middle` is made anew
-              destroy     `m-inner` (id 3, mark 00000000-0000-0000-0000-000000000033)
-              create      `m-inner`: vm from debian-13, 1 core, 1024 MB, 10 GB, inside middle
-          = unchanged     beside
+              ± replace       outer   image pve-8 -> pve-9
+                  destroy     `m-outer` (id 1, mark 00000000-0000-0000-0000-000000000031)
+                  create      `m-outer`: pve from pve-9, 1 core, 1024 MB, 10 GB, VMID 10002
+              ± replace       middle  its parent `outer` is made anew
+                  destroy     `m-middle` (id 2, mark 00000000-0000-0000-0000-000000000032)
+                  create      `m-middle`: pve from pve-9, 1 core, 1024 MB, 10 GB, inside outer
+              ± replace       inner   its parent `middle` is made anew
+                  destroy     `m-inner` (id 3, mark 00000000-0000-0000-0000-000000000033)
+                  create      `m-inner`: vm from debian-13, 1 core, 1024 MB, 10 GB, inside middle
+              = unchanged     beside
 
-        4 nodes: 3 to change, 1 unchanged
-    "#]],
+            4 nodes: 3 to replace, 1 unchanged
+        "#]],
     );
 }
 
@@ -231,16 +233,16 @@ fn a_missing_child_of_a_replaced_node_is_created() {
         DEEP,
         world,
         &expect![[r#"
-        create m on pve (site home)
+            create m on pve (site home)
 
-          ± replace       outer   image pve-8 -> pve-9
-              destroy     `m-outer` (id 1, mark 00000000-0000-0000-0000-000000000031)
-              create      `m-outer`: pve from pve-9, 1 core, 1024 MB, 10 GB, VMID 10002
-          + create        middle
-              create      `m-middle`: pve from pve-9, 1 core, 1024 MB, 10 GB, inside outer
+              ± replace       outer   image pve-8 -> pve-9
+                  destroy     `m-outer` (id 1, mark 00000000-0000-0000-0000-000000000031)
+                  create      `m-outer`: pve from pve-9, 1 core, 1024 MB, 10 GB, VMID 10002
+              + create        middle
+                  create      `m-middle`: pve from pve-9, 1 core, 1024 MB, 10 GB, inside outer
 
-        2 nodes: 1 to create, 1 to change
-    "#]],
+            2 nodes: 1 to create, 1 to replace
+        "#]],
     );
 }
 
@@ -251,12 +253,12 @@ fn a_node_is_not_replaced_under_a_child_that_is_not_selected() {
         DEEP,
         DEEP_WORLD,
         &expect![[r#"
-        create m on pve (site home)
+            create m on pve (site home)
 
-          ! refused       outer  `middle` lives on it and is not selected: use `--only outer+`
+              ! refused       outer  `middle` lives on it and is not selected: use `--only outer+`
 
-        1 node: 1 blocked
-    "#]],
+            1 node: 1 refused
+        "#]],
     );
 }
 
@@ -267,13 +269,13 @@ fn a_grandchild_that_is_not_selected_holds_all_that_it_lives_inside_of() {
         DEEP,
         DEEP_WORLD,
         &expect![[r#"
-        create m on pve (site home)
+            create m on pve (site home)
 
-          ! refused       outer   `inner` lives on it and is not selected: use `--only outer+`
-          = unchanged     middle
+              ! refused       outer   `inner` lives on it and is not selected: use `--only outer+`
+              = unchanged     middle
 
-        2 nodes: 1 unchanged, 1 blocked
-    "#]],
+            2 nodes: 1 unchanged, 1 refused
+        "#]],
     );
 }
 
@@ -285,15 +287,15 @@ fn a_node_is_not_replaced_under_a_child_whose_mark_two_machines_bear() {
         DEEP,
         &doubled,
         &expect![[r#"
-        create m on pve (site home)
+            create m on pve (site home)
 
-          ! refused       outer   several machines bear the mark of `inner`, which lives on it: destroy that first
-          = unchanged     middle
-          ! refused       inner   two machines bear its mark (`3` and `5`): destroy it, then create it
-          = unchanged     beside
+              ! refused       outer   several machines bear the mark of `inner`, which lives on it: destroy that first
+              = unchanged     middle
+              ! refused       inner   two machines bear its mark (`3` and `5`): destroy it, then create it
+              = unchanged     beside
 
-        4 nodes: 2 unchanged, 2 blocked
-    "#]],
+            4 nodes: 2 unchanged, 2 refused
+        "#]],
     );
 }
 
@@ -305,27 +307,27 @@ fn what_was_begun_from_another_image_is_not_finished_but_replaced() {
         WEB,
         world,
         &expect![[r#"
-        create m on pve (site home)
+            create m on pve (site home)
 
-          ! needs replace web  image debian-12 -> debian-13; only --replace mends that
+              ! refused       web  an interrupted run began to make it with another image debian-12 -> debian-13: only --replace mends that
 
-        1 node: 1 blocked
-    "#]],
+            1 node: 1 refused
+        "#]],
     );
     check(
         "create --replace",
         WEB,
         world,
         &expect![[r#"
-        create m on pve (site home)
+            create m on pve (site home)
 
-          ± replace       web  image debian-12 -> debian-13
-              destroy     `m-web` (id 1, mark 00000000-0000-0000-0000-000000000031)
-              create      `m-web`: vm from debian-13, 1 core, 1024 MB, 10 GB, VMID 10008
-              configure   as base, by push
+              ± replace       web  image debian-12 -> debian-13
+                  destroy     `m-web` (id 1, mark 00000000-0000-0000-0000-000000000031)
+                  create      `m-web`: vm from debian-13, 1 core, 1024 MB, 10 GB, VMID 10008
+                  configure   as base, by push
 
-        1 node: 1 to change
-    "#]],
+            1 node: 1 to replace
+        "#]],
     );
 }
 
@@ -340,15 +342,15 @@ fn a_child_is_not_replaced_inside_a_parent_that_cannot_take_it_back() {
         DEEP,
         doubled,
         &expect![[r#"
-        create m on pve (site home)
+            create m on pve (site home)
 
-          ! refused       outer   two machines bear its mark (`1` and `2`): destroy it, then create it
-          ! refused       middle  its parent `outer` is refused
-          ! refused       inner   its parent `middle` is refused
-          + create        beside
-              create      `m-beside`: vm from debian-13, 1 core, 1024 MB, 10 GB, VMID 10004
+              ! refused       outer   two machines bear its mark (`1` and `2`): destroy it, then create it
+              ! refused       middle  its parent `outer` is refused
+              ! refused       inner   its parent `middle` is refused
+              + create        beside
+                  create      `m-beside`: vm from debian-13, 1 core, 1024 MB, 10 GB, VMID 10004
 
-        4 nodes: 1 to create, 3 blocked
-    "#]],
+            4 nodes: 1 to create, 3 refused
+        "#]],
     );
 }

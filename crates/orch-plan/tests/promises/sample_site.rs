@@ -31,7 +31,7 @@ fn check_life(fleet: &Fleet) {
     let empty =
         Observed { hosts: fleet.hosts.keys().map(|host| (host.clone(), HostView::empty())).collect() };
     let count = fleet.nodes.len();
-    assert_eq!(planned("config", fleet, &empty).counts().blocked, count, "{}", fleet.manifest);
+    assert_eq!(planned("config", fleet, &empty).counts().refused, count, "{}", fleet.manifest);
     assert_eq!(unchanged(&planned("destroy", fleet, &empty)), count, "{}", fleet.manifest);
     let mut world = World::new(fleet, empty.clone());
     let create = planned("create", fleet, &world.observed);

@@ -90,14 +90,14 @@ fn a_node_whose_parent_is_missing_and_not_selected_is_refused() {
         NODES,
         "",
         &expect![[r#"
-        create m on pve (site home)
+            create m on pve (site home)
 
-          ! refused       inner  its parent `outer` does not exist, and is not selected
-          + create        web-1
-              create      `m-web-1`: vm from debian-13, 1 core, 1024 MB, 10 GB, VMID 10006
+              ! refused       inner  its parent `outer` does not exist, and is not selected
+              + create        web-1
+                  create      `m-web-1`: vm from debian-13, 1 core, 1024 MB, 10 GB, VMID 10006
 
-        2 nodes: 1 to create, 1 blocked
-    "#]],
+            2 nodes: 1 to create, 1 refused
+        "#]],
     );
 }
 
@@ -121,36 +121,36 @@ fn a_parent_that_is_not_selected_must_run() {
         NODES,
         "pve/1 m-outer node=outer stopped",
         &expect![[r#"
-        create m on pve (site home)
+            create m on pve (site home)
 
-          ! refused       inner  its parent `outer` does not run
+              ! refused       inner  its parent `outer` does not run
 
-        1 node: 1 blocked
-    "#]],
+            1 node: 1 refused
+        "#]],
     );
     check(
         "create --only inner",
         NODES,
         "pve/1 m-outer node=outer partial",
         &expect![[r#"
-        create m on pve (site home)
+            create m on pve (site home)
 
-          ! refused       inner  its parent `outer` does not run
+              ! refused       inner  its parent `outer` does not run
 
-        1 node: 1 blocked
-    "#]],
+            1 node: 1 refused
+        "#]],
     );
     check(
         "create --only inner",
         NODES,
         "pve/1 o node=outer\npve/2 p node=outer",
         &expect![[r#"
-        create m on pve (site home)
+            create m on pve (site home)
 
-          ! refused       inner  several machines bear the mark of its parent `outer`
+              ! refused       inner  several machines bear the mark of its parent `outer`
 
-        1 node: 1 blocked
-    "#]],
+            1 node: 1 refused
+        "#]],
     );
 }
 
