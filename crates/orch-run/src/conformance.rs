@@ -197,7 +197,9 @@ pub async fn a_machine_is_resized_in_place_and_keeps_its_mark<S: Subject>(subjec
     let to = Size { memory: machine.size.memory + 512, ..machine.size };
     let action = Action::Resize { machine: reference(&made, &machine), from: machine.size, to };
     apply(subject, &Order { action, ..made.clone() }).await.expect("a_machine_is_resized_in_place");
-    assert_eq!(only_ours(subject, &made).await.size, to, "it has its new size");
+    let resized = only_ours(subject, &made).await;
+    assert_eq!(resized.size, to, "it has its new size");
+    assert_eq!(resized.id, machine.id, "it is the same machine");
 }
 
 /// A slow provider is a provider.

@@ -21,7 +21,8 @@ use uuid::Uuid;
 use crate::lock::start_of;
 use crate::state_dir::{StateDir, StateDirError};
 
-/// The name of a run: when it began, and four digits to tell apart what began in the same second.
+/// The name of a run: when it began, to the second, and four hexadecimal digits that divide the second. So the order of
+/// names is the order of runs.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct RunId(String);
@@ -29,8 +30,9 @@ pub struct RunId(String);
 impl RunId {
     /// A name for a run that begins now.
     pub fn new() -> Self {
-        let [first, second, ..] = *Uuid::new_v4().as_bytes();
-        Self(format!("{}-{first:02x}{second:02x}", Timestamp::now().strftime("%Y%m%d-%H%M%S")))
+        let now = Timestamp::now();
+        let share = i64::from(now.subsec_nanosecond()) * 0x1_0000 / 1_000_000_000;
+        Self(format!("{}-{share:04x}", now.strftime("%Y%m%d-%H%M%S")))
     }
 
     fn file_name(&self) -> String {
@@ -161,6 +163,9 @@ pub enum JournalFileError {
     /// There is no journal of that name.
     #[error("there is no run `{0}`")]
     Unknown(RunId),
+    /// The run ended before its plan was written, and so did nothing.
+    #[error("run `{0}` ended before it wrote anything down, and did nothing")]
+    Empty(RunId),
 }
 
 /// The journal of a run that is under way.
@@ -169,6 +174,9 @@ pub struct RunJournal {
     path: PathBuf,
     lines: Lines,
     entries: Mutex<Vec<Entry>>,
+    /// Called when an entry is on disk, with how many are: a test ends the process here.
+    #[cfg(feature = "memory")]
+    after_entry: Box<dyn Fn(usize) + Send + Sync>,
 }
 
 impl RunJournal {
@@ -177,7 +185,14 @@ impl RunJournal {
         let path = state.make_runs()?.join(run.file_name());
         let file_error = |source| JournalFileError::File { path: path.clone(), source };
         let lines = Lines::create(&path).map_err(file_error)?;
-        let journal = Self { run: run.clone(), path, lines, entries: Mutex::default() };
+        let journal = Self {
+            run: run.clone(),
+            path,
+            lines,
+            entries: Mutex::default(),
+            #[cfg(feature = "memory")]
+            after_entry: Box::new(|_| {}),
+        };
         let pid = std::process::id();
         let begun = Entry::Begun {
             at: Timestamp::now(),
@@ -190,6 +205,13 @@ impl RunJournal {
         Ok(journal)
     }
 
+    /// Has `after_entry` called whenever an entry has reached the disk, with how many have.
+    #[cfg(feature = "memory")]
+    pub fn when_written(mut self, after_entry: impl Fn(usize) + Send + Sync + 'static) -> Self {
+        self.after_entry = Box::new(after_entry);
+        self
+    }
+
     /// The name of the run.
     pub fn run(&self) -> &RunId {
         &self.run
@@ -200,6 +222,11 @@ impl RunJournal {
     pub async fn append(&self, entry: Entry) -> Result<(), JournalFileError> {
         let written = self.lines.append(&entry).await;
         self.entries.lock().expect("nobody panics while holding this").push(entry);
+        #[cfg(feature = "memory")]
+        if written.is_ok() {
+            let count = self.entries.lock().expect("nobody panics while holding this").len();
+            (self.after_entry)(count);
+        }
         written.map_err(|source| JournalFileError::File { path: self.path.clone(), source })
     }
 

@@ -61,10 +61,10 @@ pub fn find(given: Option<&Path>, from: &Path) -> Result<PathBuf, LoadError> {
 pub fn site(root: &Path) -> Result<Sources, LoadError> {
     let mut paths = Vec::new();
     for folder in FileKind::ALL.map(FileKind::folder) {
-        paths.extend(files_in(root, folder)?);
+        paths.extend(paths_in(root, folder)?);
     }
     for (folder, _) in entries(root, "hosts")?.into_iter().filter(|(_, is_folder)| *is_folder) {
-        paths.extend(files_in(root, &folder)?);
+        paths.extend(paths_in(root, &folder)?);
     }
     let sources = paths.into_iter().filter_map(|path| {
         let place = Place::of(&path)?;
@@ -88,10 +88,10 @@ pub fn with_manifest(site: &Sources, path: &Path) -> Result<Sources, LoadError> 
     Ok(Sources::new(sources))
 }
 
-/// The files directly in a folder, as paths relative to the site; a folder that is not there has none.
-fn files_in(root: &Path, folder: &str) -> Result<Vec<String>, LoadError> {
-    let entries = entries(root, folder)?;
-    Ok(entries.into_iter().filter(|(_, is_folder)| !is_folder).map(|(path, _)| path).collect())
+/// What lies directly in a folder, as paths relative to the site; a folder that is not there holds nothing. Folders are
+/// not left out: one that is named like a file of the site is a mistake, and is told when it is read.
+fn paths_in(root: &Path, folder: &str) -> Result<Vec<String>, LoadError> {
+    Ok(entries(root, folder)?.into_iter().map(|(path, _)| path).collect())
 }
 
 /// Everything directly in a folder, as paths relative to the site, and whether it is a folder itself.

@@ -24,7 +24,19 @@ use crate::state_dir::{StateDir, StateDirError};
 /// The locks of every host of a run, held until this is dropped or the process ends.
 #[derive(Debug)]
 pub struct HostLocks {
-    _files: Vec<File>,
+    _locks: Vec<Lock>,
+}
+
+/// One lock. It is given back by word, and not only by closing the file: a process that is being started has a copy of
+/// everything that is open until it runs its own program, and would keep the lock for that long.
+#[derive(Debug)]
+struct Lock(File);
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // Where it cannot be given back, closing the file does.
+        let _ = self.0.unlock();
+    }
 }
 
 /// Who holds a lock.
@@ -99,14 +111,14 @@ impl HostLocks {
             since: Timestamp::now(),
         };
         let take = |host: &HostName| take(&folder.join(format!("{site}.{host}.lock")), host, &holder);
-        Ok(Self { _files: hosts.iter().map(take).collect::<Result<_, _>>()? })
+        Ok(Self { _locks: hosts.iter().map(take).collect::<Result<_, _>>()? })
     }
 }
 
-fn take(path: &Path, host: &HostName, holder: &Holder) -> Result<File, LockError> {
+fn take(path: &Path, host: &HostName, holder: &Holder) -> Result<Lock, LockError> {
     let failed = |source| LockError::File { host: host.clone(), source };
     let options = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).clone();
-    let mut file = options.open(path).map_err(failed)?;
+    let file = options.open(path).map_err(failed)?;
     match file.try_lock() {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => {
@@ -115,9 +127,10 @@ fn take(path: &Path, host: &HostName, holder: &Holder) -> Result<File, LockError
         }
         Err(TryLockError::Error(source)) => return Err(failed(source)),
     }
+    let mut lock = Lock(file);
     let text = serde_json::to_vec(holder).map_err(|error| failed(error.into()))?;
-    file.set_len(0).and_then(|()| file.write_all(&text)).map_err(failed)?;
-    Ok(file)
+    lock.0.set_len(0).and_then(|()| lock.0.write_all(&text)).map_err(failed)?;
+    Ok(lock)
 }
 
 impl Holder {

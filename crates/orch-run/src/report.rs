@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use crate::journal::{Entry, RunId, StepValue};
 use crate::lock::is_alive;
-use crate::runner::{Step, steps};
+use crate::runner::{BLOCKED_HINT, Step, is_blocked, steps};
 
 /// What a command's exit code says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -90,7 +90,7 @@ pub struct Report {
     pub exit_code: ExitCode,
     /// Whether somebody stopped it.
     pub interrupted: bool,
-    /// Whether what it made was taken down again.
+    /// Whether what it made was taken down again, all of it.
     pub rolled_back: bool,
     /// Why the journal could not be written, if so.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -149,6 +149,12 @@ impl Report {
             None if is_alive(*pid, *started) => RunState::Running,
             None => RunState::Killed,
         };
+        let rolled_back = told.is_rolled_back();
+        let exit_code = if rolled_back {
+            ExitCode::Failed
+        } else {
+            exit_code(&nodes, told.interrupted || state == RunState::Killed)
+        };
         Some(Self {
             run: run.clone(),
             state,
@@ -159,12 +165,21 @@ impl Report {
             plan: plan.digest,
             started_at: *at,
             finished_at: told.finished_at,
-            exit_code: exit_code(&nodes, told.interrupted || state == RunState::Killed),
+            exit_code,
             interrupted: told.interrupted,
-            rolled_back: !told.rolled_back.is_empty(),
+            rolled_back,
             journal_error: None,
             nodes,
         })
+    }
+
+    /// The same run, whose journal could not be written to its end. It was cut short, so it is not done.
+    pub(crate) fn unwritten(self, error: String) -> Self {
+        let exit_code = match self.exit_code {
+            ExitCode::Done => exit_code(&self.nodes, true),
+            code => code,
+        };
+        Self { exit_code, journal_error: Some(error), ..self }
     }
 
     /// How long it took, as far as it got.
@@ -190,6 +205,11 @@ struct Told<'e> {
 }
 
 impl<'e> Told<'e> {
+    /// Whether a rollback was begun, and left nothing.
+    fn is_rolled_back(&self) -> bool {
+        !self.rolled_back.is_empty() && self.rolled_back.values().all(Option::is_none)
+    }
+
     fn of(entries: &'e [Entry]) -> Self {
         let mut told = Self::default();
         for entry in entries {
@@ -229,12 +249,14 @@ fn node_reports(plan: &Plan, told: &Told<'_>) -> Vec<NodeReport> {
             report.why.clone_from(&node.why);
         }
         if report.status == NodeStatus::Failed {
-            report.hint = told.hints.get(&node.identity).map(|hint| (*hint).to_owned());
+            let known = is_blocked(node.verdict).then_some(BLOCKED_HINT);
+            report.hint = told.hints.get(&node.identity).copied().or(known).map(str::to_owned);
         }
         match told.rolled_back.get(&node.identity) {
             Some(Some(error)) => {
                 report.status = NodeStatus::Failed;
                 report.why.push(format!("could not be taken down again: {error}"));
+                report.hint = Some("`destroy` takes it down, `create` goes on from it".to_owned());
             }
             Some(None) if report.status == NodeStatus::Failed => report.why.push("rolled back".to_owned()),
             Some(None) => {

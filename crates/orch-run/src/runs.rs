@@ -46,7 +46,7 @@ impl Runs {
     /// What became of a run.
     pub fn show(&self, run: &RunId) -> Result<Report, JournalFileError> {
         let entries = RunJournal::read(&self.state, run)?;
-        // A run that was killed before its first line was written has nothing to tell.
-        Report::of(&entries).ok_or_else(|| JournalFileError::Unknown(run.clone()))
+        // Nothing is done before the first line is written.
+        Report::of(&entries).ok_or_else(|| JournalFileError::Empty(run.clone()))
     }
 }

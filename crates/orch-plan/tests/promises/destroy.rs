@@ -182,7 +182,14 @@ fn leftovers_are_left_alone_where_nodes_are_named_even_if_all_are() {
 #[test]
 fn a_leftover_is_destroyed_alone_where_it_is_named() {
     let world = "pve/1 m-web node=web\npve/2 m-old node=old-one";
-    check("destroy --only old-one", WEB, world, &expect![[]]);
+    check("destroy --only old-one", WEB, world, &expect![[r#"
+        destroy m on pve (site home)
+
+          - destroy       old-one  the manifest no longer describes it
+              destroy     `m-old` (id 2, mark 00000000-0000-0000-0000-000000000032)
+
+        1 node: 1 to destroy
+    "#]]);
 }
 
 #[test]

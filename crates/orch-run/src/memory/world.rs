@@ -28,6 +28,19 @@ pub struct WorldFile {
     pub made: u64,
 }
 
+impl WorldFile {
+    /// A machine that lives on the node of an order. Another manifest may have a node of the same name.
+    fn inhabitant(&self, order: &Order) -> Option<&str> {
+        let is_kin = |id: &String| {
+            let machine = self.machines.iter().find(|machine| machine.id == *id);
+            let marks = machine.and_then(|machine| machine.marks.as_ref());
+            marks.is_some_and(|marks| marks.manifest == order.identity.manifest && marks.site == order.site)
+        };
+        let mut inside = self.inside.iter().filter(|(_, parent)| *parent == order.identity.node);
+        inside.find(|(id, _)| is_kin(id)).map(|(id, _)| id.as_str())
+    }
+}
+
 /// A host in memory.
 pub struct MemoryProvider {
     host: HostName,
@@ -180,8 +193,7 @@ impl MemoryProvider {
             return Ok(Done::Unchanged);
         }
         self.verify(machine)?;
-        if let Some((inhabitant, _)) = world.inside.iter().find(|(_, parent)| *parent == order.identity.node)
-        {
+        if let Some(inhabitant) = world.inhabitant(order) {
             return Err(self.refused(format!("machine `{inhabitant}` lives on it")));
         }
         self.moved(|world| {

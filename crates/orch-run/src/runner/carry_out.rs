@@ -17,6 +17,10 @@ use crate::permit::Permit;
 use crate::provider::{Done, Order, Place, Places, ProviderError, Scope};
 use crate::transport::{Configured, Target, TransportError};
 
+/// What to try for a node that the plan knew must not be touched.
+pub(crate) const BLOCKED_HINT: &str =
+    "`orch plan` shows what stands in the way; where it says so, `--replace` makes the machine anew";
+
 /// Why a step did not succeed.
 #[derive(Debug, Error)]
 pub(crate) enum StepError {
@@ -62,7 +66,7 @@ impl StepError {
         match self {
             Self::Provider(error) => error.hint(),
             Self::Transport(error) => error.hint(),
-            Self::Blocked(_) => "`orch plan` shows what stands in the way".into(),
+            Self::Blocked(_) => BLOCKED_HINT.into(),
             Self::TimedOut { .. } => {
                 "run again: it goes on from what is there; give it more time with `settings.timeouts`".into()
             }
@@ -72,7 +76,7 @@ impl StepError {
     }
 
     /// As the engine sees it: whether it is worth another try, and whether time was the cause.
-    fn into_task_error(self) -> TaskError {
+    pub(crate) fn into_task_error(self) -> TaskError {
         let (passing, late) = (self.is_passing(), matches!(self, Self::TimedOut { .. }));
         let error = TaskError::new(self);
         match (passing, late) {
@@ -91,8 +95,24 @@ pub(crate) struct Work {
     permit: Permit,
     journal: Arc<RunJournal>,
     patience: Patience,
-    /// The marks of machines that this run makes, in the order in which it began to.
-    marks: Mutex<Vec<(Identity, Uuid)>>,
+    /// The marks of machines that this run makes, or finishes making.
+    marks: Mutex<BTreeMap<Identity, Mark>>,
+}
+
+/// The mark of a machine that is not there, or not whole, when the run begins.
+#[derive(Clone, Copy)]
+struct Mark {
+    uuid: Uuid,
+    begun_by: BegunBy,
+}
+
+/// Which run began to make a machine.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum BegunBy {
+    /// This one, so a rollback takes it down.
+    ThisRun,
+    /// One before it, so a rollback leaves it.
+    AnEarlierRun,
 }
 
 impl Work {
@@ -112,9 +132,15 @@ impl Work {
         Arc::clone(&self.journal)
     }
 
+    pub(crate) fn patience(&self) -> &Patience {
+        &self.patience
+    }
+
     /// The marks of machines that this run began to make.
     pub(crate) fn made(&self) -> BTreeMap<Identity, Uuid> {
-        self.marks.lock().expect("nobody panics while holding this").iter().cloned().collect()
+        let marks = self.marks.lock().expect("nobody panics while holding this");
+        let made = marks.iter().filter(|(_, mark)| mark.begun_by == BegunBy::ThisRun);
+        made.map(|(identity, mark)| (identity.clone(), mark.uuid)).collect()
     }
 
     /// Takes one step. A node that is as wanted needs none; one that must not be touched fails here.
@@ -153,7 +179,7 @@ impl Work {
             Ok(Err(error)) if !error.is_passing() => return Err(error),
             answer => answer,
         };
-        let seen = self.look(identity).await.and_then(|view| {
+        let seen = self.look(identity).await.map_err(|error| error.to_string()).and_then(|view| {
             confirm(action, &self.site, identity, uuid, &view).map_err(|unconfirmed| unconfirmed.0)
         });
         match (answer, seen) {
@@ -174,16 +200,30 @@ impl Work {
     /// The mark of the machine in question. A machine that is to be made gets one, written down before anything is
     /// done with it, and keeps it over every attempt: so a lost answer never makes a second machine.
     async fn mark(&self, identity: &Identity, action: &Action) -> Result<Uuid, StepError> {
+        if let Action::Adopt { found, .. } = action {
+            // What configures the machine afterwards names none: it means this one.
+            self.remember(identity, found.uuid, BegunBy::AnEarlierRun);
+        }
         if let Some(machine) = action.machine() {
             return Ok(machine.uuid);
         }
-        if let Some(uuid) = self.made().get(identity) {
-            return Ok(*uuid);
+        if let Some(uuid) = self.remembered(identity) {
+            return Ok(uuid);
         }
         let uuid = Uuid::new_v4();
         self.journal.append(Entry::Marked { at: Timestamp::now(), node: identity.clone(), uuid }).await?;
-        self.marks.lock().expect("nobody panics while holding this").push((identity.clone(), uuid));
+        self.remember(identity, uuid, BegunBy::ThisRun);
         Ok(uuid)
+    }
+
+    fn remember(&self, identity: &Identity, uuid: Uuid, begun_by: BegunBy) {
+        let mut marks = self.marks.lock().expect("nobody panics while holding this");
+        marks.insert(identity.clone(), Mark { uuid, begun_by });
+    }
+
+    fn remembered(&self, identity: &Identity) -> Option<Uuid> {
+        let marks = self.marks.lock().expect("nobody panics while holding this");
+        marks.get(identity).map(|mark| mark.uuid)
     }
 
     async fn effect(&self, identity: &Identity, action: &Action, uuid: Uuid) -> Result<bool, StepError> {
@@ -198,13 +238,15 @@ impl Work {
         Ok(place.provider.apply(&order, &self.permit).await? == Done::Changed)
     }
 
-    /// Looks at a node's host, within its time.
-    pub(crate) async fn look(&self, identity: &Identity) -> Result<HostView, String> {
-        let place = self.place(identity).map_err(|error| error.to_string())?;
+    /// Looks at a node's host, within its time. A host that shows nothing is not an empty one, so that is an error.
+    async fn look(&self, identity: &Identity) -> Result<HostView, ProviderError> {
         let scope = Scope { host: identity.host.clone(), node: Some(identity.clone()) };
-        match tokio::time::timeout(self.patience.look, place.provider.observe(&scope)).await {
-            Ok(view) => view.map_err(|error| error.to_string()),
-            Err(_) => Err(format!("host `{}` cannot be looked at: no answer", identity.host)),
+        let look = self.place(identity)?.provider.observe(&scope);
+        let unseen = |why| ProviderError::NoAnswer { host: identity.host.clone(), why };
+        match tokio::time::timeout(self.patience.look, look).await {
+            Ok(Ok(HostView::Unreachable { why })) => Err(unseen(why)),
+            Ok(view) => view,
+            Err(_) => Err(unseen(format!("nothing was shown within {:?}", self.patience.look))),
         }
     }
 
@@ -226,7 +268,7 @@ impl Work {
     }
 
     /// Takes a machine down that this run made, if it is there, and reads back that it is gone.
-    pub(crate) async fn unmake(&self, identity: &Identity, uuid: Uuid) -> Result<(), String> {
+    pub(crate) async fn unmake(&self, identity: &Identity, uuid: Uuid) -> Result<(), StepError> {
         let view = self.look(identity).await?;
         let is_it = |machine: &&orch_plan::Machine| {
             machine
@@ -239,7 +281,7 @@ impl Work {
         };
         let machine = orch_plan::MachineRef { id: machine.id.clone(), name: machine.name.clone(), uuid };
         let action = Action::Destroy { machine };
-        self.act(identity, &action, 1).await.map(|_| ()).map_err(|error| error.to_string())
+        self.act(identity, &action, 1).await.map(|_| ())
     }
 }
 

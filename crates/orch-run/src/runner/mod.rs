@@ -5,6 +5,7 @@ mod rollback;
 mod steps;
 
 use std::collections::BTreeSet;
+use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,6 +20,7 @@ use crate::journal::{Entry, RunJournal, StepValue};
 use crate::permit::Permit;
 use crate::provider::Places;
 use crate::report::Report;
+pub(crate) use carry_out::BLOCKED_HINT;
 use carry_out::Work;
 pub(crate) use steps::{Step, steps};
 
@@ -71,15 +73,32 @@ pub async fn run(plan: &Plan, means: Means) -> Report {
         Some(outcomes) => outcomes,
         None => engine(plan, &steps, &work, means).await,
     };
-    let failed = outcomes.tasks.iter().any(|task| task.status.is_failed());
     close(&journal, &outcomes).await;
-    if failed && plan.on_error == OnError::Rollback && plan.verb == Verb::Create {
+    if calls_for_rollback(plan, &outcomes) {
         rollback::roll_back(plan, &work).await;
     }
     let finished = journal.append(Entry::Finished { at: Timestamp::now() }).await;
-    let journal_error = outcomes.journal_error.or_else(|| finished.err().map(|error| error.to_string()));
+    let journal_error = outcomes.journal_error.or_else(|| finished.err().map(|error| with_causes(&error)));
     let report = Report::of(&journal.entries()).expect("a journal begins with its plan");
-    Report { journal_error, ..report }
+    match journal_error {
+        Some(error) => report.unwritten(error),
+        None => report,
+    }
+}
+
+fn with_causes(error: &(dyn Error + 'static)) -> String {
+    let causes = std::iter::successors(Some(error), |&error| error.source());
+    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+}
+
+/// Whether what the run made is to be taken down: something failed by itself. Whoever cut the run off wants it to end,
+/// and not to begin anything else.
+fn calls_for_rollback(plan: &Plan, outcomes: &Outcomes) -> bool {
+    let is_cut_off = |task: &Arc<TaskReport<StepValue>>| task.status == Status::Failed(Failure::Cancelled);
+    plan.on_error == OnError::Rollback
+        && plan.verb == Verb::Create
+        && outcomes.tasks.iter().any(|task| task.status.is_failed())
+        && !outcomes.tasks.iter().any(is_cut_off)
 }
 
 /// What the engine said of each step.
@@ -89,13 +108,12 @@ struct Outcomes {
 }
 
 async fn engine(plan: &Plan, steps: &[Step<'_>], work: &Arc<Work>, means: Means) -> Outcomes {
-    let patience = &means.patience;
     let strategy = match plan.on_error {
         OnError::Stop | OnError::Rollback => DagOnError::Stop,
         OnError::Continue => DagOnError::Continue,
     };
     let mut tasks = orch_dag::Plan::new(format!("{} {}", plan.verb, plan.manifest)).on_error(strategy);
-    let retry = Retry::times(patience.retries).initial(patience.first_wait).cap(patience.longest_wait);
+    let retry = retry(&means.patience);
     let mut ids = Vec::with_capacity(steps.len());
     for step in steps {
         let (work, node) = (Arc::clone(work), &plan.nodes[step.node]);
@@ -115,8 +133,12 @@ async fn engine(plan: &Plan, steps: &[Step<'_>], work: &Arc<Work>, means: Means)
     Outcomes { tasks: report.tasks, journal_error: report.journal_error }
 }
 
+fn retry(patience: &Patience) -> Retry {
+    Retry::times(patience.retries).initial(patience.first_wait).cap(patience.longest_wait)
+}
+
 /// Whether a node must not be touched, as the plan knows already.
-fn is_blocked(verdict: Verdict) -> bool {
+pub(crate) fn is_blocked(verdict: Verdict) -> bool {
     matches!(verdict, Verdict::NeedsReplace | Verdict::Refused)
 }
 

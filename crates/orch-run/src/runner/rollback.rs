@@ -9,13 +9,15 @@ use orch_model::Identity;
 use orch_plan::Plan;
 use uuid::Uuid;
 
-use super::carry_out::Work;
+use super::carry_out::{StepError, Work};
+use super::{retry, with_causes};
 use crate::journal::Entry;
 
 /// Takes down every machine that this run began to make. One that cannot be taken down does not keep the others, but
 /// keeps what it lives on.
 pub(super) async fn roll_back(plan: &Plan, work: &Arc<Work>) {
     let made = work.made();
+    let retry = retry(work.patience());
     let mut tasks = orch_dag::Plan::new("rollback").on_error(OnError::Continue);
     let mut ids: BTreeMap<usize, TaskId> = BTreeMap::new();
     for (place, node) in plan.nodes.iter().enumerate().rev() {
@@ -29,7 +31,7 @@ pub(super) async fn roll_back(plan: &Plan, work: &Arc<Work>) {
             let (work, identity) = (Arc::clone(&work), identity.clone());
             async move { unmake(&work, identity, uuid).await }
         });
-        task.after_all(dependents);
+        task.after_all(dependents).retry(retry);
         ids.insert(place, task.id());
     }
     let report = Runner::new().limit(plan.parallelism).run(tasks).await;
@@ -42,12 +44,17 @@ pub(super) async fn roll_back(plan: &Plan, work: &Arc<Work>) {
     }
 }
 
+/// One try to take a machine down, told however it ends. What the last try said stands.
 async fn unmake(work: &Work, identity: Identity, uuid: Uuid) -> Result<Outcome, TaskError> {
+    let done = take_down(work, &identity, uuid).await;
+    say(work, &identity, done.as_ref().err().map(|error| with_causes(error))).await;
+    done.map(|()| Outcome::changed()).map_err(StepError::into_task_error)
+}
+
+async fn take_down(work: &Work, identity: &Identity, uuid: Uuid) -> Result<(), StepError> {
     let intent = Entry::RollingBack { at: Timestamp::now(), node: identity.clone(), uuid };
     work.journal().append(intent).await?;
-    let done = work.unmake(&identity, uuid).await;
-    say(work, &identity, done.as_ref().err().cloned()).await;
-    done.map(|()| Outcome::changed()).map_err(|why| TaskError::new(why).no_retry())
+    work.unmake(identity, uuid).await
 }
 
 async fn say(work: &Work, node: &Identity, error: Option<String>) {

@@ -1,0 +1,353 @@
+//! A run that is killed at any point is healed by running it again, and a run that fails at any point leaves what it
+//! says it leaves. Real processes, really killed.
+//!
+//! Every cell of a sweep is one way to end a run: a kind of fault at an effect, or a kill after an entry of the
+//! journal. All of them run, four at a time: some 430, in about ten seconds of two cores.
+
+mod common;
+
+use std::os::unix::process::ExitStatusExt;
+use std::sync::Mutex;
+use std::thread;
+
+use common::process::{HalfWay, Job, Wrong, driver_process as drive};
+use common::{Driver, assert_as_wanted, ours, strangers, with_ids};
+use orch_model::Fleet;
+use orch_plan::{Machine, Verb};
+use orch_run::{ExitCode, NodeStatus, RunState, Runs};
+use tempfile::TempDir;
+
+#[test]
+fn driver_process() {
+    drive();
+}
+
+/// A manifest of the sample site, and how many nodes it has. All of them are configured.
+#[derive(Debug, Clone, Copy)]
+struct Manifest(&'static str, usize);
+
+const NESTED: Manifest = Manifest("nested-test", 2);
+const DEEP: Manifest = Manifest("deep-test", 3);
+const WORKERS: Manifest = Manifest("workers", 3);
+
+/// One way to end a run.
+#[derive(Debug, Clone)]
+struct Cell {
+    manifest: Manifest,
+    verb: Verb,
+    on_error: &'static str,
+    end: End,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum End {
+    /// At this effect.
+    Effect(usize, Wrong),
+    /// It is refused at the first effect, and the run is killed at the second, while it rolls back.
+    Rollback(usize, usize, Wrong),
+    /// When the machine of this number is half made.
+    HalfWay(usize),
+    /// When this many entries are on disk.
+    Entry(usize),
+}
+
+impl Manifest {
+    /// The effects of a verb: each node is made and configured, or configured, or destroyed.
+    const fn effects(self, verb: Verb) -> usize {
+        match verb {
+            Verb::Create => 2 * self.1,
+            Verb::Config | Verb::Destroy => self.1,
+        }
+    }
+
+    /// The entries of a run to its end: its plan, start and end of each step, a mark for each machine that is made,
+    /// and the last line.
+    const fn entries(self, verb: Verb) -> usize {
+        let marks = if matches!(verb, Verb::Create) { self.1 } else { 0 };
+        1 + 2 * self.effects(verb) + marks + 1
+    }
+}
+
+fn cells(manifest: Manifest) -> Vec<Cell> {
+    let mut cells = Vec::new();
+    for verb in [Verb::Create, Verb::Config, Verb::Destroy] {
+        let mut add = |on_error, end| cells.push(Cell { manifest, verb, on_error, end });
+        for on_error in ["stop", "rollback"] {
+            for effect in 1..=manifest.effects(verb) {
+                for wrong in Wrong::ALL {
+                    add(on_error, End::Effect(effect, wrong));
+                }
+            }
+        }
+        (1..=manifest.entries(verb)).for_each(|entry| add("stop", End::Entry(entry)));
+        if verb == Verb::Create {
+            (1..=manifest.1).for_each(|machine| add("stop", End::HalfWay(machine)));
+        }
+    }
+    cells
+}
+
+/// Runs that are killed while they roll back. When the second of four effects is refused one machine was made, which
+/// the third effect takes down; when the fourth is refused, two were.
+fn rollback_cells() -> Vec<Cell> {
+    let cell = |(refused, killed, wrong)| {
+        let end = End::Rollback(refused, killed, wrong);
+        Cell { manifest: NESTED, verb: Verb::Create, on_error: "rollback", end }
+    };
+    let places = [(2, 3), (3, 4), (4, 5), (4, 6)];
+    let kinds = [Wrong::KillBefore, Wrong::KillAfter];
+    places.iter().flat_map(|(refused, killed)| kinds.map(|wrong| cell((*refused, *killed, wrong)))).collect()
+}
+
+impl Cell {
+    fn job(&self, folder: &TempDir) -> Job {
+        let mut job = Job::new(folder.path(), self.verb);
+        self.on_error.clone_into(&mut job.on_error);
+        self.manifest.0.clone_into(&mut job.manifest);
+        job.edited = self.verb == Verb::Config;
+        match self.end {
+            End::Effect(effect, wrong) => job.faults.push((effect, wrong)),
+            End::Rollback(refused, killed, wrong) => {
+                job.faults.extend([(refused, Wrong::Refuse), (killed, wrong)]);
+            }
+            End::HalfWay(machine) => job.half_way = Some((machine, HalfWay::Kill)),
+            End::Entry(entry) => job.kill_after_entry = Some(entry),
+        }
+        job
+    }
+
+    const fn kills(&self) -> bool {
+        match self.end {
+            End::Effect(_, wrong) => matches!(wrong, Wrong::KillBefore | Wrong::KillAfter),
+            End::Rollback(..) | End::HalfWay(_) | End::Entry(_) => true,
+        }
+    }
+
+    /// Ends a run this way, checks what is left, runs again, and checks that all is well.
+    async fn check(&self) {
+        let folder = tempfile::tempdir().expect("a temporary folder can be made");
+        let job = self.job(&folder);
+        let before = World::prepare(self.verb, &job).await;
+        let status = job.run();
+        assert_eq!(status.signal().is_some(), self.kills(), "{status}");
+        self.check_left(&job, &before);
+        before.check_healed(&job).await;
+    }
+
+    /// What holds before anybody runs again.
+    fn check_left(&self, job: &Job, before: &World) {
+        let machines = job.world().world().machines;
+        before.check_strangers(&machines);
+        let runs = Runs::of(job.state()).newest(1).expect("runs can be listed");
+        let report = runs[0].report.as_ref().expect("the journal of any run can be read");
+        assert_eq!(report.verb, self.verb, "the newest run is the one that was ended");
+        let told: Vec<_> = report.nodes.iter().map(|node| &node.identity).collect();
+        let nodes: Vec<_> = before.fleet.nodes.iter().map(|node| &node.identity).collect();
+        assert_eq!(told, nodes, "every node is told, once: {report}");
+        let is_last = matches!(self.end, End::Entry(entry) if entry == self.manifest.entries(self.verb));
+        if !self.kills() || is_last {
+            assert_eq!(
+                (report.state, report.count(NodeStatus::Unfinished)),
+                (RunState::Finished, 0),
+                "{report}"
+            );
+        } else {
+            assert_eq!(report.state, RunState::Killed, "{report}");
+            assert_ne!(report.exit_code, ExitCode::Done, "{report}");
+        }
+        let lost = matches!(self.end, End::Effect(_, Wrong::LoseAnswer));
+        if !self.kills() {
+            assert_eq!(
+                report.exit_code == ExitCode::Done,
+                lost,
+                "only a lost answer is no failure: {report}"
+            );
+        }
+        if self.on_error == "rollback" && self.verb == Verb::Create && !self.kills() && !lost {
+            assert!(report.rolled_back, "{report}");
+            assert_eq!(ours(&before.fleet, &machines).len(), 0, "nothing remains of a failed run: {report}");
+        }
+    }
+}
+
+/// What was there before the run that is ended.
+struct World {
+    verb: Verb,
+    fleet: Fleet,
+    strangers: Vec<Machine>,
+    made: u64,
+}
+
+impl World {
+    /// Strangers, and for `config` and `destroy` the machines of the manifest.
+    async fn prepare(verb: Verb, job: &Job) -> Self {
+        let (world, driver) = job.healthy();
+        let fleet = job.fleet();
+        let strangers = strangers(&fleet);
+        strangers.iter().cloned().for_each(|stranger| world.put(stranger));
+        if verb != Verb::Create {
+            let unedited = Job { edited: false, ..job.clone() };
+            let report = driver.create(&unedited.fleet()).await;
+            assert_eq!(report.exit_code, ExitCode::Done, "{report}");
+        }
+        Self { verb, fleet, strangers, made: world.world().made }
+    }
+
+    fn check_strangers(&self, machines: &[Machine]) {
+        assert_eq!(with_ids(machines, &self.strangers), self.strangers, "strangers are as they were");
+    }
+
+    /// Runs again, with nothing wrong, and once more: then there is nothing left to do.
+    async fn check_healed(&self, job: &Job) {
+        let (world, driver) = job.healthy();
+        let again = healthy_run(&driver, self.verb, &self.fleet).await;
+        assert_eq!(again.exit_code, ExitCode::Done, "running again heals: {again}");
+        let machines = world.world().machines;
+        self.check_strangers(&machines);
+        if self.verb == Verb::Destroy {
+            assert_eq!(machines, self.strangers, "nothing is left: {again}");
+        } else {
+            assert_as_wanted(&self.fleet, &machines);
+            assert_eq!(
+                machines.len(),
+                self.strangers.len() + self.fleet.nodes.len(),
+                "nothing is left over: {again}"
+            );
+        }
+        self.check_made(job, world.world().made);
+        let plan = driver.planned(&self.fleet, self.verb).await;
+        assert!(plan.is_noop(), "and then there is nothing to do: {plan}");
+    }
+
+    /// Only a rollback explains more machines than nodes; nothing else ever makes one twice.
+    fn check_made(&self, job: &Job, made: u64) {
+        let nodes = self.fleet.nodes.len() as u64;
+        let most = match (self.verb, job.on_error.as_str()) {
+            (Verb::Create, "rollback") => self.made + 2 * nodes,
+            (Verb::Create, _) => self.made + nodes,
+            (Verb::Config | Verb::Destroy, _) => self.made,
+        };
+        assert!(made <= most, "{made} machines were made, {} before", self.made);
+    }
+}
+
+async fn healthy_run(driver: &Driver, verb: Verb, fleet: &Fleet) -> orch_run::Report {
+    match verb {
+        Verb::Create => driver.create(fleet).await,
+        Verb::Config => driver.config(fleet).await,
+        Verb::Destroy => driver.destroy(fleet).await,
+    }
+}
+
+/// Runs cells, four at a time, and says of each that fails which it was.
+#[expect(clippy::print_stderr, reason = "whoever waits may see for how many")]
+fn sweep(cells: Vec<Cell>) {
+    let (count, began) = (cells.len(), std::time::Instant::now());
+    let (left, failed) = (Mutex::new(cells), Mutex::new(Vec::new()));
+    thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                loop {
+                    let next = left.lock().expect("nobody panics while holding this").pop();
+                    let Some(cell) = next else { break };
+                    let name = format!("{cell:?}");
+                    // A thread of its own, so that a cell that fails does not take the others with it.
+                    if thread::spawn(move || block_on(cell.check())).join().is_err() {
+                        failed.lock().expect("nobody panics while holding this").push(name);
+                    }
+                }
+            });
+        }
+    });
+    eprintln!("{count} cells in {:.1?}", began.elapsed());
+    let failed = failed.into_inner().expect("nobody panics while holding this");
+    assert!(failed.is_empty(), "{} of {count} cells failed:\n{}", failed.len(), failed.join("\n"));
+}
+
+fn block_on(cell: impl Future<Output = ()>) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.expect("a runtime can be built").block_on(cell);
+}
+
+#[test]
+fn a_run_that_is_ended_at_any_point_is_healed_by_running_it_again() {
+    sweep(cells(NESTED));
+}
+
+#[test]
+fn a_run_that_is_killed_while_it_rolls_back_is_healed_by_running_it_again() {
+    sweep(rollback_cells());
+}
+
+#[test]
+fn so_is_one_of_three_levels_and_one_whose_nodes_are_made_at_once() {
+    sweep([cells(DEEP), cells(WORKERS)].concat());
+}
+
+/// Kills run after run of the same create, each one entry further, and heals only at the end.
+#[tokio::test]
+async fn a_run_that_is_killed_again_and_again_gets_there_in_the_end() {
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    let mut job = Job::new(folder.path(), Verb::Create);
+    let before = World::prepare(Verb::Create, &job).await;
+    for entry in 1..=6 {
+        job.kill_after_entry = Some(entry);
+        assert!(job.run().signal().is_some(), "it is killed after entry {entry}");
+    }
+    before.check_healed(&Job { on_error: "stop".into(), ..job }).await;
+}
+
+/// A journal without room for more than these bytes after its plan.
+fn on_full_disk(room: u64, on_error: &str) -> common::process::Said {
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    let mut job = Job::new(folder.path(), Verb::Create);
+    job.journal_room = Some(room);
+    on_error.clone_into(&mut job.on_error);
+    let status = job.start_on_full_disk().wait();
+    assert!(status.success(), "a full disk is no reason to crash: {status}");
+    job.said()
+}
+
+#[test]
+fn a_journal_that_cannot_be_written_stops_new_work_and_is_told() {
+    let mut stopped_at = std::collections::BTreeSet::new();
+    for on_error in ["stop", "continue"] {
+        for room in (0..2000).step_by(250) {
+            let said = on_full_disk(room, on_error);
+            let error = said.journal_error.expect("it is told");
+            assert!(error.contains("File too large"), "the cause is told: {error}");
+            assert!(said.text.contains("the journal could not be written"), "{}", said.text);
+            assert_ne!(said.exit_code, 0, "with room for {room} bytes: {}", said.text);
+            stopped_at.insert(said.effects);
+        }
+    }
+    assert_eq!(stopped_at.first(), Some(&0), "what cannot be written down is not done");
+    assert!(stopped_at.len() > 2, "it stopped at different effects: {stopped_at:?}");
+}
+
+#[test]
+fn what_a_run_could_not_take_down_because_its_journal_is_full_is_told() {
+    let mut kept = 0;
+    for room in (0..2000).step_by(60) {
+        let said = on_full_disk(room, "rollback");
+        assert!(said.journal_error.is_some(), "with room for {room} bytes: {}", said.text);
+        assert_ne!(said.exit_code, 0, "with room for {room} bytes: {}", said.text);
+        assert!(!said.rolled_back || said.machines == 0, "with room for {room} bytes: {}", said.text);
+        assert!(
+            said.machines == 0 || said.text.contains("create 0."),
+            "what was made is told: {}",
+            said.text
+        );
+        kept += said.text.matches("could not be taken down again: the journal").count();
+    }
+    assert!(
+        kept > 0,
+        "some run failed for want of a mark, and could not write down that it takes others down"
+    );
+}
+
+#[test]
+fn a_journal_with_room_for_everything_is_no_error() {
+    let said = on_full_disk(1 << 20, "stop");
+    assert_eq!((said.exit_code, said.journal_error, said.effects), (0, None, 4), "{}", said.text);
+}

@@ -1,0 +1,11 @@
+//! What carrying a plan out promises: order, limits, honesty about what was done, and what a failure means.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod answers;
+mod blocked;
+mod exit_codes;
+mod interrupt;
+mod order;
+mod rollback;
