@@ -308,6 +308,7 @@ fn made_machine(fleet: &Fleet, node: &NodePlan, place: usize, spec: &MachineSpec
             host: node.identity.host.clone(),
             uuid: Uuid::from_u128(place as u128),
         }),
+        inside: None,
         state: MachineState::Running,
         size: spec.size,
         kind: Some(spec.kind),

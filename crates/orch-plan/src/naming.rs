@@ -31,7 +31,8 @@ impl<'f> Names<'f> {
         let mut hosts: BTreeMap<HostName, Taken> = BTreeMap::new();
         for (host, view) in &observed.hosts {
             let taken = hosts.entry(host.clone()).or_default();
-            for machine in view.machines() {
+            // Inside another machine, names and numbers are that machine's own.
+            for machine in view.machines().iter().filter(|machine| machine.inside.is_none()) {
                 taken.names.insert(machine.name.clone());
                 taken.vmids.extend(machine.vmid.map(|vmid| (vmid, machine.name.clone())));
             }

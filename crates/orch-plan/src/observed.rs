@@ -61,6 +61,9 @@ pub struct Machine {
     /// Whose it is; a machine without our marks is a stranger's.
     #[serde(default)]
     pub marks: Option<Marks>,
+    /// The machine that it lives on, by the provider's id; without one it lives on the host.
+    #[serde(default)]
+    pub inside: Option<String>,
     /// Whether it runs.
     pub state: MachineState,
     /// How large it is.

@@ -159,6 +159,11 @@ impl NodePlan {
         self.down.is_empty() && self.up.is_empty()
     }
 
+    /// Whether it must not be touched.
+    pub fn is_refused(&self) -> bool {
+        self.verdict == Verdict::Refused
+    }
+
     /// Its name in the manifest.
     pub fn name(&self) -> &NodeName {
         &self.identity.node

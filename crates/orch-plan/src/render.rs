@@ -16,7 +16,9 @@ impl Display for Plan {
             write!(f, "{}{host}", if index > 0 { ", " } else { "" })?;
         }
         writeln!(f, " (site {})\n", self.site)?;
-        let width = self.nodes.iter().map(|node| node.name().as_str().len()).max().unwrap_or(0);
+        let names = self.nodes.iter().map(|node| node.name().as_str());
+        let names = names.chain(self.leftovers.iter().map(|leftover| leftover.identity.node.as_str()));
+        let width = names.map(str::len).max().unwrap_or(0);
         let several_hosts = self.hosts.len() > 1;
         for node in &self.nodes {
             write_node(f, node, width, several_hosts)?;

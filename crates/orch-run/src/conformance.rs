@@ -34,6 +34,10 @@ pub trait Subject: Send + Sync {
     /// Puts a machine of this name there that is not ours.
     async fn put_stranger(&self, name: &str);
 
+    /// Leaves behind what a driver leaves that was killed while it carried out this `create`: a machine that bears the
+    /// order's mark and is not finished.
+    async fn leave_half_made(&self, order: &Order);
+
     /// Switches a machine off behind the provider's back.
     async fn switch_off(&self, machine: &MachineRef);
 }
@@ -51,6 +55,7 @@ pub async fn every_promise<S: Subject>(fresh: impl AsyncFn() -> S) {
     a_strangers_machine_is_never_touched(&fresh().await).await;
     a_machine_that_was_switched_off_is_started(&fresh().await).await;
     a_machine_is_resized_in_place_and_keeps_its_mark(&fresh().await).await;
+    what_was_half_made_is_seen_as_such_and_finished(&fresh().await).await;
     slowness_changes_nothing_but_the_time(&fresh().await).await;
 }
 
@@ -200,6 +205,20 @@ pub async fn a_machine_is_resized_in_place_and_keeps_its_mark<S: Subject>(subjec
     let resized = only_ours(subject, &made).await;
     assert_eq!(resized.size, to, "it has its new size");
     assert_eq!(resized.id, machine.id, "it is the same machine");
+}
+
+/// A machine that a killed driver left half made is finished under its mark, and not made a second time.
+pub async fn what_was_half_made_is_seen_as_such_and_finished<S: Subject>(subject: &S) {
+    let begun = create(subject, "web");
+    subject.leave_half_made(&begun).await;
+    let machine = only_ours(subject, &begun).await;
+    assert_eq!(machine.state, MachineState::Partial, "what was half made is seen as such");
+    let action =
+        Action::Adopt { found: reference(&begun, &machine), machine: subject.smallest(&machine.name) };
+    apply(subject, &Order { action, ..begun.clone() }).await.expect("what_was_half_made_is_finished");
+    let finished = only_ours(subject, &begun).await;
+    assert_eq!(finished.state, MachineState::Running, "what was half made runs");
+    assert_eq!(finished.id, machine.id, "it is the same machine");
 }
 
 /// A slow provider is a provider.

@@ -8,12 +8,12 @@ use std::time::Duration;
 use jiff::Timestamp;
 use orch_dag::{Failure, SkipReason, Status, TaskReport};
 use orch_model::{Digest, HostName, Identity, ManifestName, SiteName};
-use orch_plan::{Plan, Verb};
+use orch_plan::{Plan, Verb, Verdict};
 use serde::Serialize;
 
 use crate::journal::{Entry, RunId, StepValue};
 use crate::lock::is_alive;
-use crate::runner::{BLOCKED_HINT, Step, is_blocked, steps};
+use crate::runner::{REFUSED_HINT, Step, steps};
 
 /// What a command's exit code says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -249,8 +249,12 @@ fn node_reports(plan: &Plan, told: &Told<'_>) -> Vec<NodeReport> {
             report.why.clone_from(&node.why);
         }
         if report.status == NodeStatus::Failed {
-            let known = is_blocked(node.verdict).then_some(BLOCKED_HINT);
+            let known = node.is_refused().then_some(REFUSED_HINT);
             report.hint = told.hints.get(&node.identity).copied().or(known).map(str::to_owned);
+        }
+        let is_up = matches!(report.status, NodeStatus::Changed | NodeStatus::Unchanged);
+        if is_up && node.verdict == Verdict::NeedsReplace {
+            report.hint = Some(format!("{}: only --replace mends that", node.why.join("; ")));
         }
         match told.rolled_back.get(&node.identity) {
             Some(Some(error)) => {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use common::{host, stranger};
 use orch_model::{HostName, NodeKind, Size};
-use orch_plan::{Action, HostView, MachineRef, MachineSpec, MachineState};
+use orch_plan::{Action, Applied, HostView, Machine, MachineRef, MachineSpec, MachineState, Marks};
 use orch_run::conformance::{self, Subject};
 use orch_run::memory::MemoryProvider;
 use orch_run::{Done, HostLocks, Order, Permit, Provider, ProviderError, RunId, Scope, StateDir};
@@ -35,6 +35,8 @@ enum Flaw {
     DoesNotStart,
     DoesNotResize,
     ResizesByMakingAnew,
+    FinishesByMakingAnew,
+    FinishesNothing,
 }
 
 /// A host in memory, with one flaw.
@@ -58,13 +60,19 @@ impl Provider for Flawed {
             Action::Destroy { machine } => self.destroy(order, machine, permit).await,
             Action::Start { .. } if self.flaw == Flaw::DoesNotStart => Ok(Done::Changed),
             Action::Resize { .. } if self.flaw == Flaw::DoesNotResize => Ok(Done::Changed),
+            Action::Adopt { .. } if self.flaw == Flaw::FinishesNothing => Ok(Done::Changed),
             action => {
                 let order = match action.machine() {
                     Some(machine) if self.flaw == Flaw::ChangesByIdAlone => self.forged(order, machine),
                     _ => order.clone(),
                 };
                 let done = self.inner.apply(&order, permit).await;
-                if self.flaw == Flaw::ResizesByMakingAnew && matches!(action, Action::Resize { .. }) {
+                let makes_anew = match action {
+                    Action::Resize { .. } => self.flaw == Flaw::ResizesByMakingAnew,
+                    Action::Adopt { .. } => self.flaw == Flaw::FinishesByMakingAnew,
+                    _ => false,
+                };
+                if makes_anew {
                     self.inner.tamper("orch-conformance-web", |machine| machine.id = "anew".into());
                 }
                 done
@@ -86,7 +94,7 @@ impl Flawed {
         let world = self.inner.world();
         match (self.flaw, world.machines.iter().find(|machine| machine.name == spec.name)) {
             (Flaw::DoublesOnSecondCreate, Some(first)) => {
-                self.inner.put(orch_plan::Machine { id: "second".into(), ..first.clone() });
+                self.inner.put(Machine { id: "second".into(), ..first.clone() });
                 return Ok(Done::Changed);
             }
             (Flaw::TakesOverByName, Some(_)) => {
@@ -129,7 +137,7 @@ impl Flawed {
         let mark = found.as_ref().and_then(|found| found.marks.as_ref()).map(|marks| marks.uuid);
         if mark.is_none() {
             self.inner.tamper(&machine.name, |stranger| {
-                stranger.marks = Some(orch_plan::Marks {
+                stranger.marks = Some(Marks {
                     site: order.site.clone(),
                     manifest: order.identity.manifest.clone(),
                     node: order.identity.node.clone(),
@@ -204,6 +212,28 @@ impl Subject for Trial {
 
     async fn put_stranger(&self, name: &str) {
         self.provider.inner.put(stranger(&Uuid::new_v4().to_string(), name, None));
+    }
+
+    async fn leave_half_made(&self, order: &Order) {
+        let Action::Create { machine } = &order.action else { unreachable!("the suite asks for a create") };
+        self.provider.inner.put(Machine {
+            id: "half".into(),
+            name: machine.name.clone(),
+            marks: Some(Marks {
+                site: order.site.clone(),
+                manifest: order.identity.manifest.clone(),
+                node: order.identity.node.clone(),
+                host: order.identity.host.clone(),
+                uuid: order.uuid,
+            }),
+            inside: None,
+            state: MachineState::Partial,
+            size: machine.size,
+            kind: None,
+            image: None,
+            vmid: None,
+            applied: Applied::Never,
+        });
     }
 
     async fn switch_off(&self, machine: &MachineRef) {
@@ -307,4 +337,10 @@ async fn a_start_or_a_resize_that_does_nothing_or_makes_anew_is_caught() {
     caught!(a_machine_that_was_switched_off_is_started, DoesNotStart, "it runs again");
     caught!(a_machine_is_resized_in_place_and_keeps_its_mark, DoesNotResize, "it has its new size");
     caught!(a_machine_is_resized_in_place_and_keeps_its_mark, ResizesByMakingAnew, "it is the same machine");
+}
+
+#[tokio::test]
+async fn a_half_made_machine_that_is_not_finished_or_is_made_anew_is_caught() {
+    caught!(what_was_half_made_is_seen_as_such_and_finished, FinishesNothing, "what was half made runs");
+    caught!(what_was_half_made_is_seen_as_such_and_finished, FinishesByMakingAnew, "it is the same machine");
 }

@@ -1,6 +1,7 @@
 //! Fleet and observation to plan: what happens to each node, and why.
 
 mod create;
+mod inhabitant;
 mod leftover;
 
 use alloc::borrow::ToOwned;
@@ -11,6 +12,7 @@ use alloc::vec::Vec;
 
 use orch_model::{Digest, Fleet, HostName, Node, NodeName, Problems};
 
+use inhabitant::Inhabitant;
 use leftover::leftovers;
 
 use crate::action::{Action, MachineRef};
@@ -92,28 +94,6 @@ struct Decider<'f> {
     decided: BTreeMap<&'f NodeName, (usize, Verdict)>,
 }
 
-/// A machine that stays, and with it everything that it lives inside of.
-#[derive(Clone, Copy)]
-enum Inhabitant<'f> {
-    /// The command is not about it.
-    NotSelected(&'f NodeName),
-    /// Several machines bear its mark, so that none is touched.
-    Doubled(&'f NodeName),
-}
-
-impl Inhabitant<'_> {
-    fn refusal(self, node: &NodeName) -> Decision {
-        Decision::refused(match self {
-            Self::NotSelected(child) => {
-                format!("`{child}` lives on it and is not selected: use `--only {node}+`")
-            }
-            Self::Doubled(child) => {
-                format!("several machines bear the mark of `{child}`, which lives on it: destroy that first")
-            }
-        })
-    }
-}
-
 /// What was decided for one node.
 struct Decision {
     verdict: Verdict,
@@ -152,26 +132,6 @@ impl<'f> Decider<'f> {
             });
         }
         nodes
-    }
-
-    /// Nodes on which, at any depth, a machine lives that this plan does not take down, with one such.
-    fn inhabited(&self, picked: &[bool]) -> BTreeMap<&'f NodeName, Inhabitant<'f>> {
-        let mut inhabited: BTreeMap<&'f NodeName, Inhabitant<'f>> = BTreeMap::new();
-        // Children come after their parents in a fleet, so backwards whoever lives deepest is seen first.
-        for (node, picked) in self.fleet.nodes.iter().zip(picked).rev() {
-            let Some(parent) = &node.parent else {
-                continue;
-            };
-            let stays = match self.machines_of(node) {
-                [_, ..] if !picked => Some(Inhabitant::NotSelected(node.name())),
-                [_, _, ..] if self.goal.verb == Verb::Create => Some(Inhabitant::Doubled(node.name())),
-                _ => inhabited.get(node.name()).copied(),
-            };
-            if let Some(stays) = stays {
-                inhabited.insert(parent, stays);
-            }
-        }
-        inhabited
     }
 
     fn machines_of(&self, node: &Node) -> &[&'f Machine] {

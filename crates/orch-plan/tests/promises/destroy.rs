@@ -182,14 +182,19 @@ fn leftovers_are_left_alone_where_nodes_are_named_even_if_all_are() {
 #[test]
 fn a_leftover_is_destroyed_alone_where_it_is_named() {
     let world = "pve/1 m-web node=web\npve/2 m-old node=old-one";
-    check("destroy --only old-one", WEB, world, &expect![[r#"
+    check(
+        "destroy --only old-one",
+        WEB,
+        world,
+        &expect![[r#"
         destroy m on pve (site home)
 
           - destroy       old-one  the manifest no longer describes it
               destroy     `m-old` (id 2, mark 00000000-0000-0000-0000-000000000032)
 
         1 node: 1 to destroy
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -291,5 +296,73 @@ fn a_host_that_cannot_be_looked_at_keeps_its_nodes() {
 
             2 nodes: 1 to destroy, 1 refused
         "#]],
+    );
+}
+
+const NEST: &str = "- { name: outer, type: pve }\n- { name: inner, type: vm, parent: outer }";
+
+#[test]
+fn a_node_on_which_a_strangers_machine_lives_is_not_destroyed_with_it() {
+    let world = "pve/1 m-outer node=outer\npve/2 m-inner node=inner inside=1\npve/3 precious inside=1";
+    check(
+        "destroy",
+        NEST,
+        world,
+        &expect![[r#"
+        destroy m on pve (site home)
+
+          ! refused       outer  machine `precious` lives on it, and is not a node of this manifest
+          - destroy       inner
+              destroy     `m-inner` (id 2, mark 00000000-0000-0000-0000-000000000032)
+
+        2 nodes: 1 to destroy, 1 refused
+    "#]],
+    );
+    check(
+        "create --replace",
+        NEST,
+        &world.replace("node=outer", "node=outer image=old"),
+        &expect![[r#"
+        create m on pve (site home)
+
+          ! refused       outer  machine `precious` lives on it, and is not a node of this manifest
+          = unchanged     inner
+
+        2 nodes: 1 unchanged, 1 refused
+    "#]],
+    );
+}
+
+#[test]
+fn a_node_on_which_a_leftover_lives_goes_only_with_it() {
+    let world = "pve/1 m-outer node=outer\npve/2 m-old node=old-one inside=1";
+    check(
+        "destroy --only outer",
+        NEST,
+        world,
+        &expect![[r#"
+            destroy m on pve (site home)
+
+              ! refused       outer    machine `m-old` lives on it, and is not a node of this manifest
+              ? left over     old-one  `m-old` is no longer described; `destroy --only old-one` removes it
+
+            1 node: 1 refused
+        "#]],
+    );
+    check(
+        "destroy",
+        NEST,
+        world,
+        &expect![[r#"
+        destroy m on pve (site home)
+
+          - destroy       outer
+              destroy     `m-outer` (id 1, mark 00000000-0000-0000-0000-000000000031)
+          = unchanged     inner    it does not exist
+          - destroy       old-one  the manifest no longer describes it
+              destroy     `m-old` (id 2, mark 00000000-0000-0000-0000-000000000032)
+
+        3 nodes: 2 to destroy, 1 unchanged
+    "#]],
     );
 }

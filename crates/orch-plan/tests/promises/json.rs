@@ -69,6 +69,7 @@ fn what_was_observed_reads_back_as_itself() {
                             id: "1",
                             name: "a",
                             marks: None,
+                            inside: None,
                             state: Running,
                             size: Size {
                                 cores: 1,

@@ -174,3 +174,21 @@ fn vmids(nodes: &str, lines: &str) -> Vec<u32> {
     });
     vmids.collect()
 }
+
+#[test]
+fn names_and_vmids_inside_another_machine_take_none_on_the_host() {
+    let world = "pve/1 host\npve/2 m-web vmid=9000 inside=1";
+    check(
+        "create",
+        "- { name: web, type: vm, vmid: 9000 }",
+        world,
+        &expect![[r#"
+        create m on pve (site home)
+
+          + create        web
+              create      `m-web`: vm from debian-13, 1 core, 1024 MB, 10 GB, VMID 9000
+
+        1 node: 1 to create
+    "#]],
+    );
+}

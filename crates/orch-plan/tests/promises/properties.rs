@@ -197,6 +197,7 @@ fn place(fleet: &Fleet, observed: &mut Observed, sighting: &Sighting, at: usize)
         id: format!("id-{at}"),
         name,
         marks: marks(fleet, &sighting.whose, at),
+        inside: None,
         state: sighting.state,
         size: Size {
             cores: if sighting.is_large { 4 } else { 1 },

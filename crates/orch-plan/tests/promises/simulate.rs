@@ -167,6 +167,7 @@ impl<'f> World<'f> {
                 host: identity.host.clone(),
                 uuid: Uuid::from_u128(u128::from(self.made) << 64),
             }),
+            inside: None,
             state: MachineState::Running,
             size: spec.size,
             kind: Some(spec.kind),

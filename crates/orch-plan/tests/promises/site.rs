@@ -144,6 +144,7 @@ fn machine(fleet: &Fleet, host: &HostName, id: &str, about: &str) -> Machine {
     Machine {
         id: id.to_owned(),
         name,
+        inside: said("inside").map(str::to_owned),
         state: match () {
             () if words.contains(&"stopped") => MachineState::Stopped,
             () if words.contains(&"partial") => MachineState::Partial,

@@ -17,28 +17,13 @@ use crate::permit::Permit;
 use crate::provider::{Done, Order, Provider, ProviderError, Scope};
 use crate::transport::{Configured, Target, Transport, TransportError};
 
-/// What is in the file of a world: machines, and which of them live on which node.
+/// What is in the file of a world.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct WorldFile {
     /// Every machine of the host.
     pub machines: Vec<Machine>,
-    /// The node that a machine lives on, by the machine's id.
-    pub inside: Vec<(String, NodeName)>,
     /// How many machines were ever made.
     pub made: u64,
-}
-
-impl WorldFile {
-    /// A machine that lives on the node of an order. Another manifest may have a node of the same name.
-    fn inhabitant(&self, order: &Order) -> Option<&str> {
-        let is_kin = |id: &String| {
-            let machine = self.machines.iter().find(|machine| machine.id == *id);
-            let marks = machine.and_then(|machine| machine.marks.as_ref());
-            marks.is_some_and(|marks| marks.manifest == order.identity.manifest && marks.site == order.site)
-        };
-        let mut inside = self.inside.iter().filter(|(_, parent)| *parent == order.identity.node);
-        inside.find(|(id, _)| is_kin(id)).map(|(id, _)| id.as_str())
-    }
 }
 
 /// A host in memory.
@@ -116,9 +101,7 @@ impl MemoryProvider {
 
     /// Makes a machine in two moves, as hypervisors do: it exists with its mark, then it runs.
     fn make(&self, order: &Order, spec: &MachineSpec) -> Result<Done, ProviderError> {
-        if let Some(parent) = &spec.parent {
-            self.require_parent(order, parent)?;
-        }
+        let inside = spec.parent.as_ref().map(|parent| self.find_parent(order, parent)).transpose()?;
         let world = self.world();
         if let Some(machine) = world.machines.iter().find(|machine| bears(machine, order.uuid)) {
             return if machine.state == MachineState::Partial {
@@ -128,16 +111,15 @@ impl MemoryProvider {
             };
         }
         let is_taken = |machine: &Machine| {
-            machine.name == spec.name || (spec.vmid.is_some() && machine.vmid == spec.vmid)
+            let is_beside = machine.inside == inside;
+            is_beside && (machine.name == spec.name || (spec.vmid.is_some() && machine.vmid == spec.vmid))
         };
         if let Some(machine) = world.machines.iter().find(|machine| is_taken(machine)) {
             return Err(ProviderError::NotOurs { machine: machine.id.clone(), expected: order.uuid });
         }
         self.moved(|world| {
             world.made += 1;
-            let machine = half_made(order, spec, format!("m{}", world.made));
-            world.inside.extend(spec.parent.clone().map(|parent| (machine.id.clone(), parent)));
-            world.machines.push(machine);
+            world.machines.push(half_made(order, spec, format!("m{}", world.made), inside));
         })?;
         (self.half_way)();
         self.finish(order, spec)
@@ -153,7 +135,8 @@ impl MemoryProvider {
         Ok(Done::Changed)
     }
 
-    fn require_parent(&self, order: &Order, parent: &NodeName) -> Result<(), ProviderError> {
+    /// The id of the machine of an order's parent, which must run.
+    fn find_parent(&self, order: &Order, parent: &NodeName) -> Result<String, ProviderError> {
         let is_parent = |machine: &Machine| {
             let marks = machine.marks.as_ref();
             marks.is_some_and(|marks| marks.node == *parent && marks.manifest == order.identity.manifest)
@@ -161,7 +144,7 @@ impl MemoryProvider {
         let world = self.world();
         let running = |machine: &&Machine| machine.state == MachineState::Running;
         match world.machines.iter().filter(|machine| is_parent(machine)).find(running) {
-            Some(_) => Ok(()),
+            Some(machine) => Ok(machine.id.clone()),
             None => Err(self.refused(format!("node `{parent}` does not run, so nothing can be made on it"))),
         }
     }
@@ -187,19 +170,17 @@ impl MemoryProvider {
         }
     }
 
-    fn destroy(&self, order: &Order, machine: &MachineRef) -> Result<Done, ProviderError> {
+    fn destroy(&self, machine: &MachineRef) -> Result<Done, ProviderError> {
         let world = self.world();
         if !world.machines.iter().any(|found| found.id == machine.id) {
             return Ok(Done::Unchanged);
         }
         self.verify(machine)?;
-        if let Some(inhabitant) = world.inhabitant(order) {
-            return Err(self.refused(format!("machine `{inhabitant}` lives on it")));
+        let lives_on_it = |other: &&Machine| other.inside.as_ref() == Some(&machine.id);
+        if let Some(inhabitant) = world.machines.iter().find(lives_on_it) {
+            return Err(self.refused(format!("machine `{}` lives on it", inhabitant.id)));
         }
-        self.moved(|world| {
-            world.machines.retain(|found| found.id != machine.id);
-            world.inside.retain(|(id, _)| *id != machine.id);
-        })?;
+        self.moved(|world| world.machines.retain(|found| found.id != machine.id))?;
         Ok(Done::Changed)
     }
 }
@@ -208,7 +189,7 @@ fn bears(machine: &Machine, uuid: Uuid) -> bool {
     machine.marks.as_ref().is_some_and(|marks| marks.uuid == uuid)
 }
 
-fn half_made(order: &Order, spec: &MachineSpec, id: String) -> Machine {
+fn half_made(order: &Order, spec: &MachineSpec, id: String, inside: Option<String>) -> Machine {
     Machine {
         id,
         name: spec.name.clone(),
@@ -219,6 +200,7 @@ fn half_made(order: &Order, spec: &MachineSpec, id: String) -> Machine {
             host: order.identity.host.clone(),
             uuid: order.uuid,
         }),
+        inside,
         state: MachineState::Partial,
         size: spec.size,
         kind: Some(spec.kind),
@@ -243,7 +225,7 @@ impl Provider for MemoryProvider {
             }
             Action::Resize { machine, to, .. } => self.on_marked(machine, |found| found.size = *to),
             Action::Start { machine } => self.on_marked(machine, |found| found.state = MachineState::Running),
-            Action::Destroy { machine } => self.destroy(order, machine),
+            Action::Destroy { machine } => self.destroy(machine),
             Action::Configure { .. } => Err(self.refused("configurations are the transport's")),
         }
     }

@@ -18,7 +18,7 @@ use crate::provider::{Done, Order, Place, Places, ProviderError, Scope};
 use crate::transport::{Configured, Target, TransportError};
 
 /// What to try for a node that the plan knew must not be touched.
-pub(crate) const BLOCKED_HINT: &str =
+pub(crate) const REFUSED_HINT: &str =
     "`orch plan` shows what stands in the way; where it says so, `--replace` makes the machine anew";
 
 /// Why a step did not succeed.
@@ -26,7 +26,7 @@ pub(crate) const BLOCKED_HINT: &str =
 pub(crate) enum StepError {
     /// The plan knew that the node must not be touched.
     #[error("{0}")]
-    Blocked(String),
+    Refused(String),
     /// The provider could not do it.
     #[error(transparent)]
     Provider(#[from] ProviderError),
@@ -58,7 +58,7 @@ impl StepError {
             Self::Provider(error) => error.is_passing(),
             Self::Transport(error) => error.is_passing(),
             Self::NotSeen { .. } => true,
-            Self::Blocked(_) | Self::TimedOut { .. } | Self::Journal(_) => false,
+            Self::Refused(_) | Self::TimedOut { .. } | Self::Journal(_) => false,
         }
     }
 
@@ -66,7 +66,7 @@ impl StepError {
         match self {
             Self::Provider(error) => error.hint(),
             Self::Transport(error) => error.hint(),
-            Self::Blocked(_) => BLOCKED_HINT.into(),
+            Self::Refused(_) => REFUSED_HINT.into(),
             Self::TimedOut { .. } => {
                 "run again: it goes on from what is there; give it more time with `settings.timeouts`".into()
             }
@@ -148,11 +148,11 @@ impl Work {
         &self,
         identity: &Identity,
         action: Option<&Action>,
-        blocked: Option<String>,
+        refused: Option<String>,
         attempt: u32,
     ) -> Result<Outcome<StepValue>, TaskError> {
-        let done = match (blocked, action) {
-            (Some(why), _) => Err(StepError::Blocked(why)),
+        let done = match (refused, action) {
+            (Some(why), _) => Err(StepError::Refused(why)),
             (None, None) => Ok(Outcome::unchanged().with(StepValue::default())),
             (None, Some(action)) => self.act(identity, action, attempt).await,
         };

@@ -14,13 +14,13 @@ use orch_dag::{
     Control, Failure, Hooks, OnError as DagOnError, Retry, Runner, SkipReason, Status, TaskReport,
 };
 use orch_model::OnError;
-use orch_plan::{Plan, Verb, Verdict};
+use orch_plan::{Plan, Verb};
 
 use crate::journal::{Entry, RunJournal, StepValue};
 use crate::permit::Permit;
 use crate::provider::Places;
 use crate::report::Report;
-pub(crate) use carry_out::BLOCKED_HINT;
+pub(crate) use carry_out::REFUSED_HINT;
 use carry_out::Work;
 pub(crate) use steps::{Step, steps};
 
@@ -69,7 +69,7 @@ pub async fn run(plan: &Plan, means: Means) -> Report {
     let steps = steps(plan);
     let journal = Arc::clone(&means.journal);
     let work = Arc::new(Work::new(plan, &means));
-    let outcomes = match blocked_from_the_start(plan, &steps) {
+    let outcomes = match refused_from_the_start(plan, &steps) {
         Some(outcomes) => outcomes,
         None => engine(plan, &steps, &work, means).await,
     };
@@ -118,11 +118,11 @@ async fn engine(plan: &Plan, steps: &[Step<'_>], work: &Arc<Work>, means: Means)
     for step in steps {
         let (work, node) = (Arc::clone(work), &plan.nodes[step.node]);
         let (identity, action) = (node.identity.clone(), step.action.cloned());
-        let blocked = is_blocked(node.verdict).then(|| node.why.join("; "));
+        let refused = node.is_refused().then(|| node.why.join("; "));
         let task = tasks.task(step.name.as_str(), move |context| {
             let (work, identity, action) = (Arc::clone(&work), identity.clone(), action.clone());
-            let blocked = blocked.clone();
-            async move { work.step(&identity, action.as_ref(), blocked, context.attempt()).await }
+            let refused = refused.clone();
+            async move { work.step(&identity, action.as_ref(), refused, context.attempt()).await }
         });
         task.after_all(step.after.iter().map(|place| ids[*place])).retry(retry);
         ids.push(task.id());
@@ -137,20 +137,15 @@ fn retry(patience: &Patience) -> Retry {
     Retry::times(patience.retries).initial(patience.first_wait).cap(patience.longest_wait)
 }
 
-/// Whether a node must not be touched, as the plan knows already.
-pub(crate) fn is_blocked(verdict: Verdict) -> bool {
-    matches!(verdict, Verdict::NeedsReplace | Verdict::Refused)
-}
-
 /// Where a node must not be touched and a failure stops the run, nothing is started at all: better than to stop half-way
 /// for a reason that was known before.
-fn blocked_from_the_start(plan: &Plan, steps: &[Step<'_>]) -> Option<Outcomes> {
-    let blocked = |step: &&Step<'_>| is_blocked(plan.nodes[step.node].verdict);
-    let first = steps.iter().find(blocked).filter(|_| plan.on_error != OnError::Continue)?;
+fn refused_from_the_start(plan: &Plan, steps: &[Step<'_>]) -> Option<Outcomes> {
+    let refused = |step: &&Step<'_>| plan.nodes[step.node].is_refused();
+    let first = steps.iter().find(refused).filter(|_| plan.on_error != OnError::Continue)?;
     let stopped = Status::Skipped(SkipReason::StoppedBy { task: first.name.as_str().into() });
     let tasks = steps.iter().map(|step| {
         let node = &plan.nodes[step.node];
-        let status = if is_blocked(node.verdict) {
+        let status = if node.is_refused() {
             Status::Failed(Failure::Error { chain: vec![node.why.join("; ")] })
         } else {
             stopped.clone()

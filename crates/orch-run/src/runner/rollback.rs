@@ -1,6 +1,5 @@
 //! Takes down what this run made, children first, and says so only after reading back that it is gone.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -19,27 +18,26 @@ pub(super) async fn roll_back(plan: &Plan, work: &Arc<Work>) {
     let made = work.made();
     let retry = retry(work.patience());
     let mut tasks = orch_dag::Plan::new("rollback").on_error(OnError::Continue);
-    let mut ids: BTreeMap<usize, TaskId> = BTreeMap::new();
+    let mut dependents: Vec<Vec<TaskId>> = vec![Vec::new(); plan.nodes.len()];
     for (place, node) in plan.nodes.iter().enumerate().rev() {
         let Some(uuid) = made.get(&node.identity).copied() else {
             continue;
         };
         let (work, identity) = (Arc::clone(work), node.identity.clone());
-        let dependents = ids.iter().filter(|(other, _)| plan.nodes[**other].needs.contains(&place));
-        let dependents: Vec<TaskId> = dependents.map(|(_, id)| *id).collect();
         let task = tasks.task(node.identity.to_string(), move |_| {
             let (work, identity) = (Arc::clone(&work), identity.clone());
             async move { unmake(&work, identity, uuid).await }
         });
-        task.after_all(dependents).retry(retry);
-        ids.insert(place, task.id());
+        task.after_all(std::mem::take(&mut dependents[place])).retry(retry);
+        let id = task.id();
+        node.needs.iter().for_each(|need| dependents[*need].push(id));
     }
     let report = Runner::new().limit(plan.parallelism).run(tasks).await;
     let report = report.expect("the nodes of a plan have distinct names and no cycle");
     for task in report.tasks.iter().filter(|task| task.status.is_skipped()) {
         let identity = plan.nodes.iter().map(|node| &node.identity).find(|id| id.to_string() == *task.name);
         if let Some(identity) = identity {
-            say(work, identity, Some(format!("something lives on it: {}", task.status))).await;
+            say(work, identity, Some("what needs it could not be taken down".to_owned())).await;
         }
     }
 }

@@ -232,6 +232,7 @@ pub(crate) fn stranger(id: &str, name: &str, marks: Option<Marks>) -> Machine {
         id: id.into(),
         name: name.into(),
         marks,
+        inside: None,
         state: MachineState::Running,
         size: Size { cores: 1, memory: 512, disk: 1 },
         kind: None,

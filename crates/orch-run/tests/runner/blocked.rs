@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use orch_model::Config;
-use orch_plan::{HostView, Verb};
+use orch_plan::{HostView, Machine, MachineState, Verb};
 use orch_run::{
     Configured, Done, ExitCode, NodeStatus, Order, Permit, Places, Provider, ProviderError, Scope, Target,
     Transport, TransportError,
@@ -17,13 +17,14 @@ const NODES: &str = "  - { name: a, type: vm, spec: base, preset: small, image: 
   - { name: b, type: vm, spec: base, preset: small, image: i }
   - { name: c, type: vm, spec: base, preset: small, image: i, depends_on: [a] }";
 
-/// Runs `create` where `a` has another image than is wanted, `b` is missing and `c` waits for `a`.
-async fn with_a_node_that_needs_replacing(on_error: &str) -> (String, u8, usize, orch_run::Report) {
+/// Runs `create` where two machines bear the mark of `a`, `b` is missing and `c` waits for `a`.
+async fn with_a_node_that_is_doubled(on_error: &str) -> (String, u8, usize, orch_run::Report) {
     let (world, host) = faulty(Vec::new());
     let driver = Driver::of(&host);
     let fleet = own_fleet(&format!("on_error: {on_error}"), NODES);
     driver.create(&own_fleet("", NODES.lines().next().expect("there is a first line"))).await;
-    world.tamper("m-a", |machine| machine.image = Some("another".into()));
+    let copied = world.world().machines[0].clone();
+    world.put(Machine { id: "copy".into(), name: "by-hand".into(), ..copied });
     let before = host.effects();
     let report = driver.create(&fleet).await;
     (statuses(&report), report.exit_code.into(), host.effects() - before, report)
@@ -32,9 +33,9 @@ async fn with_a_node_that_needs_replacing(on_error: &str) -> (String, u8, usize,
 #[tokio::test]
 async fn with_stop_or_rollback_nothing_at_all_is_started_when_a_node_must_not_be_touched() {
     for on_error in ["stop", "rollback"] {
-        let (statuses, exit, effects, report) = with_a_node_that_needs_replacing(on_error).await;
+        let (statuses, exit, effects, report) = with_a_node_that_is_doubled(on_error).await;
         assert_eq!((statuses.as_str(), exit, effects), ("a failed, b skipped, c skipped", 1, 0), "{report}");
-        assert_eq!(why(&report, "a"), "image another -> this-machine");
+        assert!(why(&report, "a").starts_with("two machines bear its mark"), "{report}");
         assert_eq!(why(&report, "b"), "the run stopped when `a` failed");
         assert!(!report.rolled_back, "{report}");
     }
@@ -42,7 +43,7 @@ async fn with_stop_or_rollback_nothing_at_all_is_started_when_a_node_must_not_be
 
 #[tokio::test]
 async fn with_continue_the_others_go_on_and_those_that_wait_for_it_do_not() {
-    let (statuses, exit, effects, report) = with_a_node_that_needs_replacing("continue").await;
+    let (statuses, exit, effects, report) = with_a_node_that_is_doubled("continue").await;
     assert_eq!((statuses.as_str(), exit, effects), ("a failed, b changed, c skipped", 2, 2), "{report}");
     assert_eq!(why(&report, "c"), "`a` failed");
 }
@@ -50,8 +51,29 @@ async fn with_continue_the_others_go_on_and_those_that_wait_for_it_do_not() {
 #[tokio::test]
 async fn whoever_is_told_that_a_node_must_not_be_touched_is_told_what_to_try() {
     for on_error in ["stop", "rollback", "continue"] {
-        let (_, _, _, report) = with_a_node_that_needs_replacing(on_error).await;
+        let (_, _, _, report) = with_a_node_that_is_doubled(on_error).await;
         assert!(report.nodes[0].hint.is_some(), "{on_error}: {report}");
+    }
+}
+
+#[tokio::test]
+async fn a_node_that_needs_replacing_is_mended_in_place_holds_up_nobody_and_is_told() {
+    for on_error in ["stop", "rollback", "continue"] {
+        let (world, host) = faulty(Vec::new());
+        let driver = Driver::of(&host);
+        driver.create(&own_fleet("", NODES.lines().next().expect("there is a first line"))).await;
+        world.tamper("m-a", |machine| {
+            machine.image = Some("another".into());
+            machine.state = MachineState::Stopped;
+        });
+        let report = driver.create(&own_fleet(&format!("on_error: {on_error}"), NODES)).await;
+        assert_eq!(statuses(&report), "a changed, b changed, c changed", "{report}");
+        let hint = report.nodes[0].hint.as_deref().unwrap_or_default();
+        assert!(
+            hint.contains("image another -> this-machine") && hint.contains("only --replace"),
+            "{report}"
+        );
+        assert_eq!(world.world().machines[0].state, MachineState::Running);
     }
 }
 
