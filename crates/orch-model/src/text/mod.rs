@@ -5,6 +5,7 @@
 
 mod json;
 mod report;
+mod simple;
 mod toml;
 mod yaml;
 
@@ -117,7 +118,7 @@ pub(crate) fn decode_utf8<'a>(source: &'a Source, problems: &mut Reporter<'a>) -
 /// Reads `text` into a tree; what is wrong with it goes to `problems`.
 pub(crate) fn read<'a>(format: Format, text: &'a str, problems: &mut Reporter<'a>) -> Option<Value<'a>> {
     match format {
-        Format::Yaml => yaml::read(text, problems),
+        Format::Yaml => simple::read(text).or_else(|| yaml::read(text, problems)),
         Format::Json => json::read(text, problems),
         Format::Toml => toml::read(text, problems),
         Format::Nix => {

@@ -274,7 +274,7 @@ fn height(value: &Value<'_>) -> usize {
 }
 
 /// Gives a plain scalar its type.
-fn plain(text: Cow<'_, str>) -> Data<'_> {
+pub(super) fn plain(text: Cow<'_, str>) -> Data<'_> {
     match text.as_ref() {
         "" | "~" | "null" | "Null" | "NULL" => return Data::Null,
         "true" | "True" | "TRUE" => return Data::Bool(true),
