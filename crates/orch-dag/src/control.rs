@@ -45,6 +45,13 @@ impl Control {
         *self.phase.borrow()
     }
 
+    /// Waits until [`cancel`](Self::cancel) is called, and not at all where it has been. A stop is not waited for.
+    ///
+    /// For what goes on around a run, or after it, and is to end with it.
+    pub async fn cancelled(&self) {
+        self.reached(Phase::Cancelled).await;
+    }
+
     async fn reached(&self, phase: Phase) {
         // An error would mean that the sender is gone, but `self` is the sender.
         let _ = self.phase.subscribe().wait_for(|current| *current >= phase).await;

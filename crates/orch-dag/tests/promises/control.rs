@@ -179,3 +179,16 @@ async fn dropping_the_run_cancels_it() {
     assert!(tokio::time::timeout(seconds(1), run).await.is_err());
     assert!(watch.await.is_err(), "the task's future was dropped, and the sender with it");
 }
+
+#[tokio::test(start_paused = true)]
+async fn whoever_waits_for_a_cancel_is_not_woken_by_a_stop() {
+    let control = Control::new();
+    let waits = || tokio::time::timeout(seconds(1), control.cancelled());
+    assert!(waits().await.is_err(), "nobody did anything");
+    control.stop();
+    assert!(waits().await.is_err(), "a stop is no cancel");
+    let other = control.clone();
+    let (woken, ()) = tokio::join!(waits(), async move { other.cancel() });
+    assert!(woken.is_ok(), "a cancel by any clone is heard");
+    assert!(waits().await.is_ok(), "and also by those who come later");
+}
