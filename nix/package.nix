@@ -33,10 +33,14 @@ let
       ../crates
     ]
     ++ map lib.fileset.maybeMissing [
-      # The sample site and the fixtures: the tests plan it.
+      # The sample site, the fixtures, and what the tests of the house read.
+      ../.ci
+      ../deny.toml
       ../docs
+      ../fuzz
       ../hosts
       ../manifests
+      ../nix
       ../postures
       ../presets
       ../site.yaml

@@ -35,6 +35,25 @@ fn every_transcript_reads_as_it_did() {
     assert!(differing.is_empty(), "{}\nUPDATE_EXPECT=1 takes the new texts over", differing.join("\n"));
 }
 
+#[test]
+fn an_answer_that_cannot_be_written_is_a_failure_and_a_closed_pipe_is_none() {
+    let orch = |out: fs::File| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_orch"));
+        let output = command.args(["plan", "-M", "nested-test", "-H", "father", "--json"]).stdout(out);
+        output.current_dir(root()).output().unwrap()
+    };
+    let full = orch(fs::OpenOptions::new().write(true).open("/dev/full").unwrap());
+    assert_eq!(full.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&full.stderr).contains("standard output cannot be written"));
+    let mut child = Command::new(env!("CARGO_BIN_EXE_orch"))
+        .args(["completions", "bash"])
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }

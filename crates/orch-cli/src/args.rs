@@ -33,7 +33,7 @@ pub(crate) struct Cli {
     #[arg(long, global = true, value_name = "DIR", env = "ORCH_STATE", hide_env_values = true)]
     pub(crate) state: Option<PathBuf>,
 
-    /// Print one JSON document on standard output, whatever happens, and nothing else.
+    /// Print the answer as one JSON document on standard output, also on failure, and nothing else there.
     #[arg(long, global = true)]
     pub(crate) json: bool,
 }
@@ -57,13 +57,13 @@ pub(crate) enum VerbArgs {
     },
     /// Show what would be done, and why.
     ///
-    /// Changes nothing. No provider can look at a host yet: without --observed the plan is made for hosts on which
+    /// Changes nothing, and ends with 0 whatever it shows: `--json` has each node's verdict. No provider can look at a host yet: without --observed the plan is made for hosts on which
     /// nothing exists, and says so.
     #[command(
         after_help = "Examples:\n  orch plan -M nested-test -H father\n  orch plan -M workers -H father --only worker-2 --json\n  orch plan -M nested-test -H father --for destroy --observed world.json"
     )]
     Plan(PlanArgs),
-    /// Draw the nodes of a manifest and how they hang together.
+    /// Draw the nodes of a manifest and how they relate.
     #[command(
         after_help = "Examples:\n  orch graph -M edge --format svg --output edge.svg\n  orch graph -M nested-test --format mermaid"
     )]
@@ -74,7 +74,7 @@ pub(crate) enum VerbArgs {
         /// The host for nodes that name none.
         #[arg(short = 'H', long, value_name = "NAME")]
         host: Option<HostName>,
-        /// The language of the drawing.
+        /// The language of the drawing; with --json, the graph is printed as data instead.
         #[arg(long, value_enum, default_value_t = GraphFormat::Dot)]
         format: GraphFormat,
         /// Write to a file instead of standard output.
@@ -137,7 +137,7 @@ pub(crate) struct PlanArgs {
     /// Only these nodes: a name, `tag:<tag>`, or `<name>+` for a node with its children. Repeat it, or use commas.
     #[arg(long, value_name = "SELECTOR", value_delimiter = ',')]
     pub(crate) only: Vec<Selector>,
-    /// Make a machine anew where it differs in a way that cannot be mended in place.
+    /// Re-create machines that differ in a way that cannot be changed in place.
     #[arg(long)]
     pub(crate) replace: bool,
     /// Plan against a recorded state (JSON) instead of looking; `-` reads standard input.
@@ -261,8 +261,10 @@ impl Unread {
         }
         let _ = self.error.print();
         if self.json {
-            let message = self.error.to_string();
-            let message = message.lines().next().unwrap_or_default().trim_start_matches("error: ");
+            let text = self.error.to_string();
+            let lines: Vec<&str> = text.lines().take_while(|line| !line.is_empty()).map(str::trim).collect();
+            let message = lines.join(" ");
+            let message = message.trim_start_matches("error: ");
             output::print_json(&serde_json::json!({ "error": { "message": message } }));
         }
         ExitCode::from(u8::from(orch_run::ExitCode::Invalid))

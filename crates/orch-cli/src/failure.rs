@@ -54,7 +54,7 @@ pub(crate) enum Failure {
     #[error("`{0}` exists already, and nothing is overwritten")]
     Exists(PathBuf),
     /// There is no such kind of site file.
-    #[error("`{0}` is no kind of site file")]
+    #[error("`{0}` is not a kind of site file")]
     UnknownKind(String),
 }
 
@@ -66,8 +66,10 @@ impl Failure {
             Self::StateDir(error) => Some(error.hint().into()),
             Self::Journal(JournalFileError::Unknown(_)) => Some("`orch runs list` shows the runs".into()),
             Self::Exists(_) => Some("name a folder that is empty or does not exist".into()),
-            Self::UnknownKind(_) => Some("there is site, host, manifest, spec, preset and posture".into()),
-            Self::Observed { .. } => Some("docs/observed.md says what belongs into it".into()),
+            Self::UnknownKind(_) => Some("choose from site, host, manifest, spec, preset and posture".into()),
+            Self::Observed { .. } => {
+                Some("docs/observed.md in the repository of orch says what belongs in it".into())
+            }
             Self::Problems(_)
             | Self::Journal(_)
             | Self::NoRuns

@@ -31,6 +31,15 @@ impl Output {
         }
     }
 
+    /// Gives an answer that another program will read, such as a script: as it is, or as the one key of a document.
+    pub(crate) fn answer_plain(&self, text: &str, key: &str) {
+        if self.json {
+            print_json(&json!({ key: text }));
+        } else {
+            print_text(&text);
+        }
+    }
+
     /// Ends a command: prints what went wrong, and gives the exit code.
     pub(crate) fn close(&self, done: Result<ExitCode, Failure>) -> u8 {
         let code = match done {
@@ -109,8 +118,15 @@ fn error_document(failure: &Failure) -> Json {
     }
 }
 
-/// Writes to standard output. A reader that has gone away (`orch plan | head`) is no failure of ours.
+/// Writes to standard output. A reader that has gone away (`orch plan | head`) is no failure of ours; a full disk is, and
+/// an answer that was lost must not look like one that was given.
 fn write_out(text: &str) {
     let mut out = io::stdout();
-    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            note(&format!("error: standard output cannot be written: {error}"));
+            std::process::exit(u8::from(ExitCode::Failed).into());
+        }
+        _ => {}
+    }
 }

@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 
-use orch_model::{ManifestName, Problem, Problems, Request, Sources};
+use orch_model::{Catalog, ManifestName, Problem, Problems, Request, Sources};
 use orch_run::load;
 
 use crate::args::{Cli, OptionalManifest, Placement, RequiredManifest};
 use crate::failure::Failure;
+use crate::output;
 
 /// Reads the site that the command is about.
 pub(crate) fn sources(cli: &Cli) -> Result<Sources, Failure> {
@@ -33,6 +34,16 @@ pub(crate) fn with_manifest(
             let missing = Problem::with_request("no manifest is named").hint("name one with -M");
             Err(Failure::Problems(missing.into()))
         }
+    }
+}
+
+/// Says that a site cannot be told from others, where that is so.
+pub(crate) fn warn_of_no_name(catalog: &Catalog<'_>) {
+    if !catalog.is_site_named() {
+        output::note(
+            &"warning: this site has no `name`, so its machines are marked `orch`, as those of every other site without one\n\
+              hint: set `name` in site.yaml\n",
+        );
     }
 }
 

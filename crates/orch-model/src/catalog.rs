@@ -76,6 +76,12 @@ impl Catalog<'_> {
         &self.warnings
     }
 
+    /// Whether the site has a name of its own, by `name` or `domain`. Machines are marked with it, so two sites without one
+    /// take each other's machines for their own.
+    pub fn is_site_named(&self) -> bool {
+        self.site.value.as_ref().is_some_and(|site| site.name.is_some() || site.defaults().domain.is_some())
+    }
+
     /// The names of the manifests, read or not.
     pub fn manifests(&self) -> impl Iterator<Item = &ManifestName> {
         self.manifests.names()

@@ -57,7 +57,7 @@ impl FromStr for Identity {
         let parts = text.split_once('@').and_then(|(node, host)| Some((node.split_once('.')?, host)));
         let Some(((manifest, node), host)) = parts else {
             return Err(format!(
-                "`{}` is no identity: write it as `manifest.node@host`",
+                "`{}` is not an identity: write it as `manifest.node@host`",
                 crate::word::shorten(text)
             ));
         };

@@ -21,6 +21,7 @@ mod fleet;
 mod graph;
 mod identity;
 mod nearest;
+mod printable;
 mod problem;
 mod resolve;
 mod schema;
@@ -39,6 +40,7 @@ pub use files::{
 pub use fleet::{Fleet, Hetzner, Host, HostSsh, Node, Provider, Proxmox, Settings, Size, Timeouts, Trust};
 pub use graph::{Edge, EdgeKind, Graph, GraphNode};
 pub use identity::Identity;
+pub use printable::printable;
 pub use problem::{Excerpt, Position, Problem, Problems, Severity};
 pub use resolve::{Request, resolve};
 pub use schema::schemas;

@@ -83,11 +83,11 @@ impl FromStr for Timespan {
         let millis = number.parse::<u64>().ok().zip(scale).and_then(|(n, scale)| n.checked_mul(scale));
         match millis {
             Some(0) => {
-                Err(format!("`{}` is no length of time: it must be longer than nothing", shorten(text)))
+                Err(format!("`{}` is not a length of time: it must be longer than nothing", shorten(text)))
             }
             Some(millis) if digits <= 9 => Ok(Self(Duration::from_millis(millis))),
             _ => Err(format!(
-                "`{}` is no length of time: write it as `90s`, `10m`, `2h` or `1d`",
+                "`{}` is not a length of time: write it as `90s`, `10m`, `2h` or `1d`",
                 shorten(text)
             )),
         }
@@ -133,7 +133,7 @@ impl FromStr for Cidr {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let refused = || format!("`{}` is no address with a prefix such as `10.0.0.5/24`", shorten(text));
+        let refused = || format!("`{}` is not an address with a prefix such as `10.0.0.5/24`", shorten(text));
         let (address, prefix) = text.split_once('/').ok_or_else(refused)?;
         let address: IpAddr = address.parse().map_err(|_| refused())?;
         let longest = if address.is_ipv4() { 32 } else { 128 };
@@ -162,7 +162,7 @@ impl Decode for IpAddr {
         let text = String::decode(value, cx)?;
         match text.parse() {
             Ok(address) => Some(address),
-            Err(_) => refuse(value.span, format!("`{}` is no IP address", shorten(&text)), cx),
+            Err(_) => refuse(value.span, format!("`{}` is not an IP address", shorten(&text)), cx),
         }
     }
 
@@ -201,7 +201,7 @@ impl FromStr for SecretRef {
         let climbs = name.split(['/', '#']).any(|part| part == "..");
         if name.is_empty() || climbs || name.starts_with('/') || !name.chars().all(fit) {
             // The text may be the secret itself, so it is not repeated.
-            return Err(String::from("this is no mention of a secret"));
+            return Err(String::from("this is not a mention of a secret"));
         }
         Ok(Self(name.into()))
     }

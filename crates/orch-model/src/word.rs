@@ -27,7 +27,12 @@ macro_rules! word {
                 if $grammar(text) {
                     return Ok(Self(text.into()));
                 }
-                Err(alloc::format!("`{}` is no {}: {}", $crate::word::shorten(text), $noun, $rule))
+                Err(alloc::format!(
+                    "`{}` is not {}: {}",
+                    $crate::word::shorten(text),
+                    $crate::decode::with_article($noun),
+                    $rule
+                ))
             }
         }
 

@@ -91,7 +91,7 @@ fn an_unknown_key_is_named_with_its_record_in_every_kind_of_file() {
               |
             2 | server: { sign: {} }
               |           ^^^^
-            hint: there is `signing_keys`, `accept_legacy_tokens`
+            hint: choose from `signing_keys`, `accept_legacy_tokens`
 
             error: site.yaml:3:9: a jobs section has no key `alow`
               |
@@ -127,7 +127,7 @@ fn an_unknown_key_is_named_with_its_record_in_every_kind_of_file() {
               |
             2 | identity: { host: a }
               |             ^^^^
-            hint: there is `hostname`, `domain`
+            hint: choose from `hostname`, `domain`
 
             error: specs/s.yaml:3:11: an access section has no key `user`
               |
@@ -151,7 +151,7 @@ fn an_unknown_key_is_named_with_its_record_in_every_kind_of_file() {
               |
             5 | run: { trigered: manual }
               |        ^^^^^^^^
-            hint: there is `trigger`, `interval`"#]],
+            hint: choose from `trigger`, `interval`"#]],
     );
     check(
         &[("postures/p.yaml", "ssh: { prot: 22 }\nsudo: { nopaswd: true }\nfail2ban: true\n")],
@@ -188,11 +188,11 @@ fn a_host_is_read_by_its_provider() {
     check(
         &[("hosts/h.yaml", "provider: proxmx\nwhatever: 1\n")],
         &expect![[r#"
-        error: hosts/h.yaml:1:11: `proxmx` is no provider
-          |
-        1 | provider: proxmx
-          |           ^^^^^^
-        hint: did you mean `proxmox`?"#]],
+            error: hosts/h.yaml:1:11: `proxmx` is not a provider
+              |
+            1 | provider: proxmx
+              |           ^^^^^^
+            hint: did you mean `proxmox`?"#]],
     );
     check(
         &[("hosts/h.yaml", "provider: proxmox\n")],
@@ -219,7 +219,7 @@ fn a_host_is_read_by_its_provider() {
               |
             2 | token: secret:x
               | ^^^^^
-            hint: there is `provider`, `images`, `ssh`, `domain`, `timezone`, `dns_servers`, `gateway`, `bridge`, `node_user`, `server_url`"#]],
+            hint: choose from `provider`, `images`, `ssh`, `domain`, `timezone`, `dns_servers`, `gateway`, `bridge`, `node_user`, `server_url`"#]],
     );
 }
 
@@ -231,12 +231,12 @@ fn the_values_of_a_host_have_grammars() {
             "provider: proxmox\napi_endpoint: http://h:8006\napi_token: secret:t\ntls_fingerprint: AB:CD\ndatastore: 7\nvlan: 4095\nvmid_range: [200, 100]\nssh: { user: Root, port: 0, host_keys: [ssh-dss AAAA] }\ndns_servers: [10.0.0]\ngateway: here\nbridge: 'vm br'\n",
         )],
         &expect![[r#"
-            error: hosts/h.yaml:2:15: `http://h:8006` is no https address: it starts with `https://`
+            error: hosts/h.yaml:2:15: `http://h:8006` is not an https address: it starts with `https://`
               |
             2 | api_endpoint: http://h:8006
               |               ^^^^^^^^^^^^^
 
-            error: hosts/h.yaml:4:18: `AB:CD` is no certificate fingerprint: 32 pairs of hexadecimal digits with `:` between
+            error: hosts/h.yaml:4:18: `AB:CD` is not a certificate fingerprint: 32 pairs of hexadecimal digits with `:` between
               |
             4 | tls_fingerprint: AB:CD
               |                  ^^^^^
@@ -257,7 +257,7 @@ fn the_values_of_a_host_have_grammars() {
             7 | vmid_range: [200, 100]
               |             ^
 
-            error: hosts/h.yaml:8:14: `Root` is no user name: lower-case letters, digits, `_` and `-`, at most 32 characters
+            error: hosts/h.yaml:8:14: `Root` is not a user name: lower-case letters, digits, `_` and `-`, at most 32 characters
               |
             8 | ssh: { user: Root, port: 0, host_keys: [ssh-dss AAAA] }
               |              ^^^^
@@ -267,22 +267,22 @@ fn the_values_of_a_host_have_grammars() {
             8 | ssh: { user: Root, port: 0, host_keys: [ssh-dss AAAA] }
               |                          ^
 
-            error: hosts/h.yaml:8:41: `ssh-dss AAAA` is no ssh public key: a key type, the key in base64, and a comment
+            error: hosts/h.yaml:8:41: `ssh-dss AAAA` is not an ssh public key: a key type, the key in base64, and a comment
               |
             8 | ssh: { user: Root, port: 0, host_keys: [ssh-dss AAAA] }
               |                                         ^^^^^^^^^^^^
 
-            error: hosts/h.yaml:9:15: `10.0.0` is no IP address
+            error: hosts/h.yaml:9:15: `10.0.0` is not an IP address
               |
             9 | dns_servers: [10.0.0]
               |               ^^^^^^
 
-            error: hosts/h.yaml:10:10: `here` is no IP address
+            error: hosts/h.yaml:10:10: `here` is not an IP address
                |
             10 | gateway: here
                |          ^^^^
 
-            error: hosts/h.yaml:11:9: `vm br` is no valid name: letters, digits and any of `:_.@-`, first a letter or digit
+            error: hosts/h.yaml:11:9: `vm br` is not a valid name: letters, digits and any of `:_.@-`, first a letter or digit
                |
             11 | bridge: 'vm br'
                |         ^^^^^^^"#]],
@@ -293,12 +293,12 @@ fn the_values_of_a_host_have_grammars() {
             "provider: hetzner\ntoken: secret:t\nlocation: nbg1\nnetworks: [10.0.0.0, 10.0.0.0/33]\n",
         )],
         &expect![[r#"
-            error: hosts/h.yaml:4:12: `10.0.0.0` is no address with a prefix such as `10.0.0.5/24`
+            error: hosts/h.yaml:4:12: `10.0.0.0` is not an address with a prefix such as `10.0.0.5/24`
               |
             4 | networks: [10.0.0.0, 10.0.0.0/33]
               |            ^^^^^^^^
 
-            error: hosts/h.yaml:4:22: `10.0.0.0/33` is no address with a prefix such as `10.0.0.5/24`
+            error: hosts/h.yaml:4:22: `10.0.0.0/33` is not an address with a prefix such as `10.0.0.5/24`
               |
             4 | networks: [10.0.0.0, 10.0.0.0/33]
               |                      ^^^^^^^^^^^"#]],
@@ -321,13 +321,13 @@ fn a_posture_speaks_the_words_of_sshd() {
               |
             1 | ssh: { permit_root_login: false, password_authentication: maybe, port: 70000 }
               |                           ^^^^^
-            hint: there is `no`, `prohibit-password`, `forced-commands-only`, `yes`
+            hint: choose from `no`, `prohibit-password`, `forced-commands-only`, `yes`
 
-            error: postures/p.yaml:1:59: `maybe` is no value of password_authentication
+            error: postures/p.yaml:1:59: `maybe` is not a value of password_authentication
               |
             1 | ssh: { permit_root_login: false, password_authentication: maybe, port: 70000 }
               |                                                           ^^^^^
-            hint: there is `no`, `yes`
+            hint: choose from `no`, `yes`
 
             error: postures/p.yaml:1:72: 70000 is out of range: 1 to 65535
               |

@@ -235,7 +235,7 @@ fn lines_that_end_as_on_windows_are_counted_right() {
     check(
         &[("manifests/m.yaml", "schema_version: 2\r\nname: m\r\nnodes:\r\n  - name: a\r\n    type: vmm\r\n")],
         &expect![[r#"
-            error: manifests/m.yaml:5:11: `vmm` is no type
+            error: manifests/m.yaml:5:11: `vmm` is not a type
               |
             5 |     type: vmm
               |           ^^^
@@ -247,7 +247,7 @@ fn lines_that_end_as_on_windows_are_counted_right() {
             "schema_version = 2\r\nname = \"m\"\r\n\r\n[[nodes]]\r\nname = \"A\"\r\ntype = \"vm\"\r\n",
         )],
         &expect![[r#"
-            error: manifests/m.toml:5:8: `A` is no node name: lower-case letters, digits and `-`, first a letter, at most 63 characters
+            error: manifests/m.toml:5:8: `A` is not a node name: lower-case letters, digits and `-`, first a letter, at most 63 characters
               |
             5 | name = "A"
               |        ^^^"#]],
@@ -255,15 +255,15 @@ fn lines_that_end_as_on_windows_are_counted_right() {
     check(
         &[("manifests/m.json", "{\r\n  \"schema_version\": 2,\r\n  \"name\": 3\r\n}\r\n")],
         &expect![[r#"
-        error: manifests/m.json:1:1: this manifest has no `nodes`, which is required
-          |
-        1 | {
-          | ^
+            error: manifests/m.json:1:1: this manifest has no `nodes`, which is required
+              |
+            1 | {
+              | ^
 
-        error: manifests/m.json:3:11: `3` is no manifest name: lower-case letters, digits and `-`, first a letter, at most 63 characters
-          |
-        3 |   "name": 3
-          |           ^"#]],
+            error: manifests/m.json:3:11: `3` is not a manifest name: lower-case letters, digits and `-`, first a letter, at most 63 characters
+              |
+            3 |   "name": 3
+              |           ^"#]],
     );
 }
 

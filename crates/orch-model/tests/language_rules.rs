@@ -24,39 +24,39 @@ fn the_same_mistakes_are_placed_exactly_in_json_and_toml() {
     check(
         &[("manifests/m.json", json)],
         &expect![[r#"
-        error: manifests/m.json:5:28: `vmm` is no type
-          |
-        5 |     { "name": "a", "type": "vmm", "vmid": 7 },
-          |                            ^^^^^
-        hint: did you mean `vm`?
+            error: manifests/m.json:5:28: `vmm` is not a type
+              |
+            5 |     { "name": "a", "type": "vmm", "vmid": 7 },
+              |                            ^^^^^
+            hint: did you mean `vm`?
 
-        error: manifests/m.json:5:43: 7 is out of range: 100 to 999999999
-          |
-        5 |     { "name": "a", "type": "vmm", "vmid": 7 },
-          |                                           ^
+            error: manifests/m.json:5:43: 7 is out of range: 100 to 999999999
+              |
+            5 |     { "name": "a", "type": "vmm", "vmid": 7 },
+              |                                           ^
 
-        error: manifests/m.json:6:44: node `b` has parent `c`, which this manifest does not define
-          |
-        6 |     { "name": "b", "type": "vm", "parent": "c", "sepc": "base" },
-          |                                            ^^^
-        hint: did you mean `a`?
+            error: manifests/m.json:6:44: node `b` has parent `c`, which this manifest does not define
+              |
+            6 |     { "name": "b", "type": "vm", "parent": "c", "sepc": "base" },
+              |                                            ^^^
+            hint: did you mean `a`?
 
-        error: manifests/m.json:6:44: the pattern is flat, and node `b` lives on `c`
-          |
-        6 |     { "name": "b", "type": "vm", "parent": "c", "sepc": "base" },
-          |                                            ^^^
-        hint: set `pattern: tiered`
+            error: manifests/m.json:6:44: the pattern is flat, and node `b` lives on `c`
+              |
+            6 |     { "name": "b", "type": "vm", "parent": "c", "sepc": "base" },
+              |                                            ^^^
+            hint: set `pattern: tiered`
 
-        error: manifests/m.json:6:49: a node has no key `sepc`
-          |
-        6 |     { "name": "b", "type": "vm", "parent": "c", "sepc": "base" },
-          |                                                 ^^^^^^
-        hint: did you mean `spec`?
+            error: manifests/m.json:6:49: a node has no key `sepc`
+              |
+            6 |     { "name": "b", "type": "vm", "parent": "c", "sepc": "base" },
+              |                                                 ^^^^^^
+            hint: did you mean `spec`?
 
-        error: manifests/m.json:7:5: this node has no `name`, which is required
-          |
-        7 |     { "type": "vm" }
-          |     ^^^^^^^^^^^^^^^^"#]],
+            error: manifests/m.json:7:5: this node has no `name`, which is required
+              |
+            7 |     { "type": "vm" }
+              |     ^^^^^^^^^^^^^^^^"#]],
     );
     let toml = r#"schema_version = 2
 name = "m"
@@ -78,39 +78,39 @@ type = "vm"
     check(
         &[("manifests/m.toml", toml)],
         &expect![[r#"
-        error: manifests/m.toml:6:8: `vmm` is no type
-          |
-        6 | type = "vmm"
-          |        ^^^^^
-        hint: did you mean `vm`?
+            error: manifests/m.toml:6:8: `vmm` is not a type
+              |
+            6 | type = "vmm"
+              |        ^^^^^
+            hint: did you mean `vm`?
 
-        error: manifests/m.toml:7:8: 7 is out of range: 100 to 999999999
-          |
-        7 | vmid = 7
-          |        ^
+            error: manifests/m.toml:7:8: 7 is out of range: 100 to 999999999
+              |
+            7 | vmid = 7
+              |        ^
 
-        error: manifests/m.toml:12:10: node `b` has parent `c`, which this manifest does not define
-           |
-        12 | parent = "c"
-           |          ^^^
-        hint: did you mean `a`?
+            error: manifests/m.toml:12:10: node `b` has parent `c`, which this manifest does not define
+               |
+            12 | parent = "c"
+               |          ^^^
+            hint: did you mean `a`?
 
-        error: manifests/m.toml:12:10: the pattern is flat, and node `b` lives on `c`
-           |
-        12 | parent = "c"
-           |          ^^^
-        hint: set `pattern: tiered`
+            error: manifests/m.toml:12:10: the pattern is flat, and node `b` lives on `c`
+               |
+            12 | parent = "c"
+               |          ^^^
+            hint: set `pattern: tiered`
 
-        error: manifests/m.toml:13:1: a node has no key `sepc`
-           |
-        13 | sepc = "base"
-           | ^^^^
-        hint: did you mean `spec`?
+            error: manifests/m.toml:13:1: a node has no key `sepc`
+               |
+            13 | sepc = "base"
+               | ^^^^
+            hint: did you mean `spec`?
 
-        error: manifests/m.toml:15:1: this node has no `name`, which is required
-           |
-        15 | [[nodes]]
-           | ^^^^^^^^^"#]],
+            error: manifests/m.toml:15:1: this node has no `name`, which is required
+               |
+            15 | [[nodes]]
+               | ^^^^^^^^^"#]],
     );
 }
 
@@ -163,26 +163,26 @@ fn an_invalid_json_escape_or_number_is_refused() {
     check(
         &[("manifests/m.json", r#"{ "schema_version": -.5 }"#)],
         &expect![[r#"
-        error: manifests/m.json:1:21: this is no JSON number
-          |
-        1 | { "schema_version": -.5 }
-          |                     ^"#]],
+            error: manifests/m.json:1:21: this is not a JSON number
+              |
+            1 | { "schema_version": -.5 }
+              |                     ^"#]],
     );
     check(
         &[("manifests/m.json", r#"{ "schema_version": 1.e3 }"#)],
         &expect![[r#"
-        error: manifests/m.json:1:21: this is no JSON number
-          |
-        1 | { "schema_version": 1.e3 }
-          |                     ^"#]],
+            error: manifests/m.json:1:21: this is not a JSON number
+              |
+            1 | { "schema_version": 1.e3 }
+              |                     ^"#]],
     );
     check(
         &[("manifests/m.json", r#"{ "schema_version": 02 }"#)],
         &expect![[r#"
-        error: manifests/m.json:1:21: this is no JSON number
-          |
-        1 | { "schema_version": 02 }
-          |                     ^"#]],
+            error: manifests/m.json:1:21: this is not a JSON number
+              |
+            1 | { "schema_version": 02 }
+              |                     ^"#]],
     );
 }
 
@@ -216,11 +216,11 @@ fn the_name_of_a_file_is_its_key_and_must_be_one() {
             ("presets/-.yaml", ""),
         ],
         &expect![[r#"
-            error: hosts/../host.yaml:1:1: the file's name `..` is no host name: lower-case letters, digits and `-`, first a letter, at most 63 characters
+            error: hosts/../host.yaml:1:1: the file's name `..` is not a host name: lower-case letters, digits and `-`, first a letter, at most 63 characters
 
-            error: presets/-.yaml:1:1: the file's name `-` is no preset name: lower-case letters, digits and `-`, first a letter, at most 63 characters
+            error: presets/-.yaml:1:1: the file's name `-` is not a preset name: lower-case letters, digits and `-`, first a letter, at most 63 characters
 
-            error: specs/My_Spec.yaml:1:1: the file's name `My_Spec` is no spec name: lower-case letters, digits and `-`, first a letter, at most 63 characters"#]],
+            error: specs/My_Spec.yaml:1:1: the file's name `My_Spec` is not a spec name: lower-case letters, digits and `-`, first a letter, at most 63 characters"#]],
     );
 }
 

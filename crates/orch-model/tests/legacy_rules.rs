@@ -96,16 +96,16 @@ fn an_older_name_with_a_wrong_value_is_placed_where_it_stands() {
     check(
         &[("hosts/h.yaml", "provider: local\nssh_user: Admin\n")],
         &expect![[r#"
-        warning: hosts/h.yaml:2:1: `ssh_user` is an older name of `ssh.user`
-          |
-        2 | ssh_user: Admin
-          | ^^^^^^^^
-        hint: write `ssh.user`
+            warning: hosts/h.yaml:2:1: `ssh_user` is an older name of `ssh.user`
+              |
+            2 | ssh_user: Admin
+              | ^^^^^^^^
+            hint: write `ssh.user`
 
-        error: hosts/h.yaml:2:11: `Admin` is no user name: lower-case letters, digits, `_` and `-`, at most 32 characters
-          |
-        2 | ssh_user: Admin
-          |           ^^^^^"#]],
+            error: hosts/h.yaml:2:11: `Admin` is not a user name: lower-case letters, digits, `_` and `-`, at most 32 characters
+              |
+            2 | ssh_user: Admin
+              |           ^^^^^"#]],
     );
 }
 
@@ -177,11 +177,11 @@ fn fields_that_orch_does_not_need_are_ignored_with_a_warning() {
     check_spec(
         "run: { trigger: cron }\n",
         &expect![[r#"
-        error: specs/s.yaml:2:17: `cron` is no trigger
-          |
-        2 | run: { trigger: cron }
-          |                 ^^^^
-        hint: there is `manual`, `schedule`"#]],
+            error: specs/s.yaml:2:17: `cron` is not a trigger
+              |
+            2 | run: { trigger: cron }
+              |                 ^^^^
+            hint: choose from `manual`, `schedule`"#]],
     );
 }
 

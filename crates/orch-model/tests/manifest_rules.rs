@@ -40,7 +40,7 @@ fn an_unknown_key_is_named_with_the_nearest_one() {
               |
             5 | execution: { mode: pull }
               |              ^^^^
-            hint: there is `default_mode`
+            hint: choose from `default_mode`
 
             error: manifests/m.yaml:7:26: a node has no key `preest`
               |
@@ -52,7 +52,7 @@ fn an_unknown_key_is_named_with_the_nearest_one() {
               |
             7 |   - { name: a, type: vm, preest: vm-small, execution: { default_mode: pull } }
               |                                                         ^^^^^^^^^^^^
-            hint: there is `mode`"#]],
+            hint: choose from `mode`"#]],
     );
 }
 
@@ -70,7 +70,7 @@ fn a_value_of_the_wrong_type_is_shown_with_what_was_expected() {
               |
             4 | pattern: 3
               |          ^
-            hint: there is `flat`, `tiered`, `mesh`, `hub-spoke`, `federated`
+            hint: choose from `flat`, `tiered`, `mesh`, `hub-spoke`, `federated`
 
             error: manifests/m.yaml:5:12: expected the keys of an execution section, found text `push`
               |
@@ -81,7 +81,7 @@ fn a_value_of_the_wrong_type_is_shown_with_what_was_expected() {
               |
             6 | settings: { on_error: true, verify_ssh: maybe, parallelism: many, timeouts: { boot: 5 } }
               |                       ^^^^
-            hint: there is `stop`, `rollback`, `continue`
+            hint: choose from `stop`, `rollback`, `continue`
 
             error: manifests/m.yaml:6:41: expected true or false, found text `maybe`
               |
@@ -93,12 +93,12 @@ fn a_value_of_the_wrong_type_is_shown_with_what_was_expected() {
             6 | settings: { on_error: true, verify_ssh: maybe, parallelism: many, timeouts: { boot: 5 } }
               |                                                             ^^^^
 
-            error: manifests/m.yaml:6:85: `5` is no length of time: write it as `90s`, `10m`, `2h` or `1d`
+            error: manifests/m.yaml:6:85: `5` is not a length of time: write it as `90s`, `10m`, `2h` or `1d`
               |
             6 | settings: { on_error: true, verify_ssh: maybe, parallelism: many, timeouts: { boot: 5 } }
               |                                                                                     ^
 
-            error: manifests/m.yaml:8:11: `7` is no node name: lower-case letters, digits and `-`, first a letter, at most 63 characters
+            error: manifests/m.yaml:8:11: `7` is not a node name: lower-case letters, digits and `-`, first a letter, at most 63 characters
               |
             8 |   - name: 7
               |           ^
@@ -107,7 +107,7 @@ fn a_value_of_the_wrong_type_is_shown_with_what_was_expected() {
               |
             9 |     type: {}
               |           ^
-            hint: there is `vm`, `ct`, `pve`
+            hint: choose from `vm`, `ct`, `pve`
 
             error: manifests/m.yaml:10:12: expected a whole number, found a number `1.5`
                |
@@ -158,29 +158,29 @@ fn a_word_that_is_none_of_a_choice_is_named_with_the_nearest_one() {
     check_manifest(
         "pattern: nested\nexecution: { default_mode: pul }\nsettings: { on_error: explode }\nnodes: [{ name: a, type: lxc }]\n",
         &expect![[r#"
-            error: manifests/m.yaml:3:10: `nested` is no pattern
+            error: manifests/m.yaml:3:10: `nested` is not a pattern
               |
             3 | pattern: nested
               |          ^^^^^^
-            hint: there is `flat`, `tiered`, `mesh`, `hub-spoke`, `federated`
+            hint: choose from `flat`, `tiered`, `mesh`, `hub-spoke`, `federated`
 
-            error: manifests/m.yaml:4:28: `pul` is no mode
+            error: manifests/m.yaml:4:28: `pul` is not a mode
               |
             4 | execution: { default_mode: pul }
               |                            ^^^
             hint: did you mean `pull`?
 
-            error: manifests/m.yaml:5:23: `explode` is no value of on_error
+            error: manifests/m.yaml:5:23: `explode` is not a value of on_error
               |
             5 | settings: { on_error: explode }
               |                       ^^^^^^^
-            hint: there is `stop`, `rollback`, `continue`
+            hint: choose from `stop`, `rollback`, `continue`
 
-            error: manifests/m.yaml:6:26: `lxc` is no type
+            error: manifests/m.yaml:6:26: `lxc` is not a type
               |
             6 | nodes: [{ name: a, type: lxc }]
               |                          ^^^
-            hint: there is `vm`, `ct`, `pve`"#]],
+            hint: choose from `vm`, `ct`, `pve`"#]],
     );
 }
 
@@ -284,22 +284,22 @@ fn a_length_of_time_needs_a_unit_and_is_longer_than_nothing() {
     check_manifest(
         "settings: { timeouts: { create: 10 minutes, boot: 0s, config: '5', destroy: -1m } }\nnodes: [{ name: a, type: vm }]\n",
         &expect![[r#"
-            error: manifests/m.yaml:3:33: `10 minutes` is no length of time: write it as `90s`, `10m`, `2h` or `1d`
+            error: manifests/m.yaml:3:33: `10 minutes` is not a length of time: write it as `90s`, `10m`, `2h` or `1d`
               |
             3 | settings: { timeouts: { create: 10 minutes, boot: 0s, config: '5', destroy: -1m } }
               |                                 ^^^^^^^^^^
 
-            error: manifests/m.yaml:3:51: `0s` is no length of time: it must be longer than nothing
+            error: manifests/m.yaml:3:51: `0s` is not a length of time: it must be longer than nothing
               |
             3 | settings: { timeouts: { create: 10 minutes, boot: 0s, config: '5', destroy: -1m } }
               |                                                   ^^
 
-            error: manifests/m.yaml:3:63: `5` is no length of time: write it as `90s`, `10m`, `2h` or `1d`
+            error: manifests/m.yaml:3:63: `5` is not a length of time: write it as `90s`, `10m`, `2h` or `1d`
               |
             3 | settings: { timeouts: { create: 10 minutes, boot: 0s, config: '5', destroy: -1m } }
               |                                                               ^^^
 
-            error: manifests/m.yaml:3:77: `-1m` is no length of time: write it as `90s`, `10m`, `2h` or `1d`
+            error: manifests/m.yaml:3:77: `-1m` is not a length of time: write it as `90s`, `10m`, `2h` or `1d`
               |
             3 | settings: { timeouts: { create: 10 minutes, boot: 0s, config: '5', destroy: -1m } }
               |                                                                             ^^^"#]],

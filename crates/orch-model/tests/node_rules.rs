@@ -69,7 +69,7 @@ fn a_name_that_is_too_long_with_its_number_is_refused_without_follow_ups() {
             "nodes:\n  - {{ name: {long}, type: vm, count: 2 }}\n  - {{ name: b, type: vm, depends_on: [{long}] }}\n"
         ),
         &expect![[r#"
-            error: manifests/m.yaml:4:13: with its number, `aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa-1` is no node name: lower-case letters, digits and `-`, first a letter, at most 63 characters
+            error: manifests/m.yaml:4:13: with its number, `aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa-1` is not a node name: lower-case letters, digits and `-`, first a letter, at most 63 characters
               |
             4 |   - { name: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa, type: vm, count: 2 }
               |             ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^"#]],
@@ -81,27 +81,27 @@ fn a_name_outside_its_grammar_is_refused() {
     check_manifest(
         "nodes:\n  - { name: Web_1, type: vm }\n  - { name: ../etc, type: vm }\n  - { name: '', type: vm, tags: [Web] }\n  - { name: a, type: vm, spec: ../../x }\n",
         &expect![[r#"
-            error: manifests/m.yaml:4:13: `Web_1` is no node name: lower-case letters, digits and `-`, first a letter, at most 63 characters
+            error: manifests/m.yaml:4:13: `Web_1` is not a node name: lower-case letters, digits and `-`, first a letter, at most 63 characters
               |
             4 |   - { name: Web_1, type: vm }
               |             ^^^^^
 
-            error: manifests/m.yaml:5:13: `../etc` is no node name: lower-case letters, digits and `-`, first a letter, at most 63 characters
+            error: manifests/m.yaml:5:13: `../etc` is not a node name: lower-case letters, digits and `-`, first a letter, at most 63 characters
               |
             5 |   - { name: ../etc, type: vm }
               |             ^^^^^^
 
-            error: manifests/m.yaml:6:13: `` is no node name: lower-case letters, digits and `-`, first a letter, at most 63 characters
+            error: manifests/m.yaml:6:13: `` is not a node name: lower-case letters, digits and `-`, first a letter, at most 63 characters
               |
             6 |   - { name: '', type: vm, tags: [Web] }
               |             ^^
 
-            error: manifests/m.yaml:6:34: `Web` is no tag: lower-case letters, digits and `-`, first a letter, at most 63 characters
+            error: manifests/m.yaml:6:34: `Web` is not a tag: lower-case letters, digits and `-`, first a letter, at most 63 characters
               |
             6 |   - { name: '', type: vm, tags: [Web] }
               |                                  ^^^
 
-            error: manifests/m.yaml:7:32: `../../x` is no spec name: lower-case letters, digits and `-`, first a letter, at most 63 characters
+            error: manifests/m.yaml:7:32: `../../x` is not a spec name: lower-case letters, digits and `-`, first a letter, at most 63 characters
               |
             7 |   - { name: a, type: vm, spec: ../../x }
               |                                ^^^^^^^"#]],
@@ -311,7 +311,7 @@ fn a_node_without_a_place_is_named() {
         &[],
         None,
         &expect![[r#"
-        error: node `a` has no place
-        hint: name a host with -H, or give the node a `host` in the manifest"#]],
+            error: no host is given for node `a`
+            hint: name a host with -H, or give the node a `host` in the manifest"#]],
     );
 }

@@ -115,7 +115,7 @@ fn a_reference_that_cannot_be_read_does_not_make_the_shape_look_wrong() {
     check_manifest(
         "pattern: tiered\nnodes: [{ name: a, type: pve }, { name: b, type: vm, parent: A }]\n",
         &expect![[r#"
-            error: manifests/m.yaml:4:62: `A` is no node name: lower-case letters, digits and `-`, first a letter, at most 63 characters
+            error: manifests/m.yaml:4:62: `A` is not a node name: lower-case letters, digits and `-`, first a letter, at most 63 characters
               |
             4 | nodes: [{ name: a, type: pve }, { name: b, type: vm, parent: A }]
               |                                                              ^"#]],
@@ -123,12 +123,12 @@ fn a_reference_that_cannot_be_read_does_not_make_the_shape_look_wrong() {
     check_manifest(
         "pattern: mesh\nnodes: [{ name: a, type: vm, peers: [B] }, { name: b, type: vm, peers: [A] }]\n",
         &expect![[r#"
-            error: manifests/m.yaml:4:38: `B` is no node name: lower-case letters, digits and `-`, first a letter, at most 63 characters
+            error: manifests/m.yaml:4:38: `B` is not a node name: lower-case letters, digits and `-`, first a letter, at most 63 characters
               |
             4 | nodes: [{ name: a, type: vm, peers: [B] }, { name: b, type: vm, peers: [A] }]
               |                                      ^
 
-            error: manifests/m.yaml:4:73: `A` is no node name: lower-case letters, digits and `-`, first a letter, at most 63 characters
+            error: manifests/m.yaml:4:73: `A` is not a node name: lower-case letters, digits and `-`, first a letter, at most 63 characters
               |
             4 | nodes: [{ name: a, type: vm, peers: [B] }, { name: b, type: vm, peers: [A] }]
               |                                                                         ^"#]],

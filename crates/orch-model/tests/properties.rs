@@ -114,7 +114,7 @@ fn mutations() -> impl Strategy<Value = Vec<(prop::sample::Index, u8, Vec<u8>)>>
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 192, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn arbitrary_text_is_read_or_refused_within_the_file(text in "\\PC{0,60}(\n\\PC{0,30}){0,4}", path in prop::sample::select(PATHS.to_vec())) {

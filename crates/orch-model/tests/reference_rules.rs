@@ -30,7 +30,7 @@ fn a_dangling_reference_between_nodes_is_named_with_the_nearest_node() {
               |
             6 |   - { name: web, type: vm, parent: pve3, depends_on: [wbe], peers: [quite-another] }
               |                                                                     ^^^^^^^^^^^^^
-            hint: there is `pve2`, `web`"#]],
+            hint: choose from `pve2`, `web`"#]],
     );
 }
 
@@ -60,17 +60,17 @@ fn a_dangling_reference_to_a_file_is_named_with_the_nearest_file() {
     check_spec(
         "access: { posture: prod, users: [{ name: ops, ssh_keys: [alice@lapto] }] }\n",
         &expect![[r#"
-        error: specs/s.yaml:2:20: there is no posture `prod`
-          |
-        2 | access: { posture: prod, users: [{ name: ops, ssh_keys: [alice@lapto] }] }
-          |                    ^^^^
-        hint: there is `dev`
+            error: specs/s.yaml:2:20: there is no posture `prod`
+              |
+            2 | access: { posture: prod, users: [{ name: ops, ssh_keys: [alice@lapto] }] }
+              |                    ^^^^
+            hint: choose from `dev`
 
-        error: specs/s.yaml:2:58: the site has no ssh key `alice@lapto`
-          |
-        2 | access: { posture: prod, users: [{ name: ops, ssh_keys: [alice@lapto] }] }
-          |                                                          ^^^^^^^^^^^
-        hint: did you mean `alice@laptop`?"#]],
+            error: specs/s.yaml:2:58: the site has no ssh key `alice@lapto`
+              |
+            2 | access: { posture: prod, users: [{ name: ops, ssh_keys: [alice@lapto] }] }
+              |                                                          ^^^^^^^^^^^
+            hint: did you mean `alice@laptop`?"#]],
     );
 }
 
@@ -101,7 +101,7 @@ fn an_ssh_key_that_is_broken_is_told_once_and_still_counts_as_there() {
             ),
         ],
         &expect![[r#"
-            error: site.yaml:1:27: `not a key` is no ssh public key: a key type, the key in base64, and a comment
+            error: site.yaml:1:27: `not a key` is not an ssh public key: a key type, the key in base64, and a comment
               |
             1 | ssh_keys: { alice@laptop: not a key }
               |                           ^^^^^^^^^"#]],
@@ -242,7 +242,7 @@ fn a_request_for_what_is_not_there_names_the_nearest() {
     let request = Request { manifest: name, host: None, mode: None };
     expect![[r#"
         error: there is no manifest `egde` in manifests/
-        hint: there is `m`"#]]
+        hint: choose from `m`"#]]
     .assert_eq(&resolve(&catalog, &request).expect_err("there is no such manifest").to_string());
 }
 
@@ -251,7 +251,7 @@ fn mistakes_of_one_node_are_all_told_at_once_and_without_follow_ups() {
     check_manifest(
         "pattern: tiered\nnodes:\n  - { name: outer, type: pve }\n  - { name: inner, type: vmm, parent: outr, spec: bse, image: 3 }\n",
         &expect![[r#"
-            error: manifests/m.yaml:6:26: `vmm` is no type
+            error: manifests/m.yaml:6:26: `vmm` is not a type
               |
             6 |   - { name: inner, type: vmm, parent: outr, spec: bse, image: 3 }
               |                          ^^^

@@ -47,7 +47,7 @@ fn a_health_check_is_one_of_four() {
             8 |   - { command: nginx -t }
               |                ^^^^^^^^
 
-            error: specs/s.yaml:9:13: `a b` is no valid name: letters, digits and any of `:_.@-`, first a letter or digit
+            error: specs/s.yaml:9:13: `a b` is not a valid name: letters, digits and any of `:_.@-`, first a letter or digit
               |
             9 |   - { unit: 'a b' }
               |             ^^^^^
@@ -56,7 +56,7 @@ fn a_health_check_is_one_of_four() {
                |
             10 |   - { udp: 53 }
                |       ^^^
-            hint: there is `tcp`, `http`, `unit`, `command`
+            hint: choose from `tcp`, `http`, `unit`, `command`
 
             error: specs/s.yaml:11:5: expected the keys of a health check, found text `tcp`
                |
@@ -70,32 +70,32 @@ fn files_have_a_path_a_mode_and_an_owner() {
     check_spec(
         "files:\n  - { path: etc/motd, content: x }\n  - { path: /etc/../motd, content: x }\n  - { path: /etc/a, content: x, mode: 0o644 }\n  - { path: /etc/b, content: x, mode: 644 }\n  - { path: /etc/c, content: x, mode: '0888' }\n  - { path: /etc/d, content: x, owner: 'root:root' }\n  - { path: /etc/e }\n  - { path: /etc/f, content: x, mode: 0644 }\n",
         &expect![[r#"
-            error: specs/s.yaml:3:13: `etc/motd` is no absolute path: it starts with `/` and has no empty part, `.` or `..`
+            error: specs/s.yaml:3:13: `etc/motd` is not an absolute path: it starts with `/` and has no empty part, `.` or `..`
               |
             3 |   - { path: etc/motd, content: x }
               |             ^^^^^^^^
 
-            error: specs/s.yaml:4:13: `/etc/../motd` is no absolute path: it starts with `/` and has no empty part, `.` or `..`
+            error: specs/s.yaml:4:13: `/etc/../motd` is not an absolute path: it starts with `/` and has no empty part, `.` or `..`
               |
             4 |   - { path: /etc/../motd, content: x }
               |             ^^^^^^^^^^^^
 
-            error: specs/s.yaml:5:39: `0o644` is no file mode: four octal digits in quotes, such as "0644"
+            error: specs/s.yaml:5:39: `0o644` is not a file mode: four octal digits in quotes, such as "0644"
               |
             5 |   - { path: /etc/a, content: x, mode: 0o644 }
               |                                       ^^^^^
 
-            error: specs/s.yaml:6:39: `644` is no file mode: four octal digits in quotes, such as "0644"
+            error: specs/s.yaml:6:39: `644` is not a file mode: four octal digits in quotes, such as "0644"
               |
             6 |   - { path: /etc/b, content: x, mode: 644 }
               |                                       ^^^
 
-            error: specs/s.yaml:7:39: `0888` is no file mode: four octal digits in quotes, such as "0644"
+            error: specs/s.yaml:7:39: `0888` is not a file mode: four octal digits in quotes, such as "0644"
               |
             7 |   - { path: /etc/c, content: x, mode: '0888' }
               |                                       ^^^^^^
 
-            error: specs/s.yaml:8:40: `root:root` is no user name: lower-case letters, digits, `_` and `-`, at most 32 characters
+            error: specs/s.yaml:8:40: `root:root` is not a user name: lower-case letters, digits, `_` and `-`, at most 32 characters
               |
             8 |   - { path: /etc/d, content: x, owner: 'root:root' }
               |                                        ^^^^^^^^^^^
@@ -134,32 +134,32 @@ fn users_packages_services_zones_and_secrets_have_grammars() {
     check_spec(
         "identity: { hostname: Web_1, domain: a..b }\nnetwork: { ip: 10.0.0.5, gateway: 10.0.0, dns: [x] }\naccess: { users: [{ name: 'a b', sudo: 1 }, { sudo: true }] }\nplatform: { packages: [-rf, 3], services: { enable: ['x;y'] }, hypervisor: kvm }\nconfig: { timezone: ../etc/passwd }\nsecrets: [{ name: a b, path: /run/x, mode: '400' }]\nnixos: { rollout: copy, install: usb }\nenroll_recipient: 'yes'\nrun: { interval: soon }\n",
         &expect![[r#"
-            error: specs/s.yaml:2:23: `Web_1` is no node name: lower-case letters, digits and `-`, first a letter, at most 63 characters
+            error: specs/s.yaml:2:23: `Web_1` is not a node name: lower-case letters, digits and `-`, first a letter, at most 63 characters
               |
             2 | identity: { hostname: Web_1, domain: a..b }
               |                       ^^^^^
 
-            error: specs/s.yaml:2:38: `a..b` is no domain: letters, digits, `-` and `.`
+            error: specs/s.yaml:2:38: `a..b` is not a domain: letters, digits, `-` and `.`
               |
             2 | identity: { hostname: Web_1, domain: a..b }
               |                                      ^^^^
 
-            error: specs/s.yaml:3:16: `10.0.0.5` is no address with a prefix such as `10.0.0.5/24`
+            error: specs/s.yaml:3:16: `10.0.0.5` is not an address with a prefix such as `10.0.0.5/24`
               |
             3 | network: { ip: 10.0.0.5, gateway: 10.0.0, dns: [x] }
               |                ^^^^^^^^
 
-            error: specs/s.yaml:3:35: `10.0.0` is no IP address
+            error: specs/s.yaml:3:35: `10.0.0` is not an IP address
               |
             3 | network: { ip: 10.0.0.5, gateway: 10.0.0, dns: [x] }
               |                                   ^^^^^^
 
-            error: specs/s.yaml:3:49: `x` is no IP address
+            error: specs/s.yaml:3:49: `x` is not an IP address
               |
             3 | network: { ip: 10.0.0.5, gateway: 10.0.0, dns: [x] }
               |                                                 ^
 
-            error: specs/s.yaml:4:27: `a b` is no user name: lower-case letters, digits, `_` and `-`, at most 32 characters
+            error: specs/s.yaml:4:27: `a b` is not a user name: lower-case letters, digits, `_` and `-`, at most 32 characters
               |
             4 | access: { users: [{ name: 'a b', sudo: 1 }, { sudo: true }] }
               |                           ^^^^^
@@ -174,7 +174,7 @@ fn users_packages_services_zones_and_secrets_have_grammars() {
             4 | access: { users: [{ name: 'a b', sudo: 1 }, { sudo: true }] }
               |                                             ^
 
-            error: specs/s.yaml:5:24: `-rf` is no package name: letters, digits and any of `+._:@/~=-`, first a letter or digit
+            error: specs/s.yaml:5:24: `-rf` is not a package name: letters, digits and any of `+._:@/~=-`, first a letter or digit
               |
             5 | platform: { packages: [-rf, 3], services: { enable: ['x;y'] }, hypervisor: kvm }
               |                        ^^^
@@ -185,50 +185,50 @@ fn users_packages_services_zones_and_secrets_have_grammars() {
               |                             ^
             hint: write it in quotes
 
-            error: specs/s.yaml:5:54: `x;y` is no valid name: letters, digits and any of `:_.@-`, first a letter or digit
+            error: specs/s.yaml:5:54: `x;y` is not a valid name: letters, digits and any of `:_.@-`, first a letter or digit
               |
             5 | platform: { packages: [-rf, 3], services: { enable: ['x;y'] }, hypervisor: kvm }
               |                                                      ^^^^^
 
-            error: specs/s.yaml:5:76: `kvm` is no hypervisor
+            error: specs/s.yaml:5:76: `kvm` is not a hypervisor
               |
             5 | platform: { packages: [-rf, 3], services: { enable: ['x;y'] }, hypervisor: kvm }
               |                                                                            ^^^
-            hint: there is `proxmox`
+            hint: choose from `proxmox`
 
-            error: specs/s.yaml:6:21: `../etc/passwd` is no time zone: a name of the tz database such as `Europe/Berlin`
+            error: specs/s.yaml:6:21: `../etc/passwd` is not a time zone: a name of the tz database such as `Europe/Berlin`
               |
             6 | config: { timezone: ../etc/passwd }
               |                     ^^^^^^^^^^^^^
 
-            error: specs/s.yaml:7:19: `a b` is no key name: letters, digits, `.`, `_`, `@` and `-`
+            error: specs/s.yaml:7:19: `a b` is not a key name: letters, digits, `.`, `_`, `@` and `-`
               |
             7 | secrets: [{ name: a b, path: /run/x, mode: '400' }]
               |                   ^^^
 
-            error: specs/s.yaml:7:44: `400` is no file mode: four octal digits in quotes, such as "0644"
+            error: specs/s.yaml:7:44: `400` is not a file mode: four octal digits in quotes, such as "0644"
               |
             7 | secrets: [{ name: a b, path: /run/x, mode: '400' }]
               |                                            ^^^^^
 
-            error: specs/s.yaml:8:19: `copy` is no way to roll out
+            error: specs/s.yaml:8:19: `copy` is not a way to roll out
               |
             8 | nixos: { rollout: copy, install: usb }
               |                   ^^^^
-            hint: there is `closure`, `nixos-rebuild`
+            hint: choose from `closure`, `nixos-rebuild`
 
-            error: specs/s.yaml:8:34: `usb` is no way to install
+            error: specs/s.yaml:8:34: `usb` is not a way to install
               |
             8 | nixos: { rollout: copy, install: usb }
               |                                  ^^^
-            hint: there is `nixos-anywhere`
+            hint: choose from `nixos-anywhere`
 
             error: specs/s.yaml:9:19: expected true or false, found text `'yes'`
               |
             9 | enroll_recipient: 'yes'
               |                   ^^^^^
 
-            error: specs/s.yaml:10:18: `soon` is no length of time: write it as `90s`, `10m`, `2h` or `1d`
+            error: specs/s.yaml:10:18: `soon` is not a length of time: write it as `90s`, `10m`, `2h` or `1d`
                |
             10 | run: { interval: soon }
                |                  ^^^^"#]],

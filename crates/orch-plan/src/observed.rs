@@ -12,6 +12,7 @@ use uuid::Uuid;
 
 /// What is there, by host.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Observed {
     /// What each host shows.
     pub hosts: BTreeMap<HostName, HostView>,
@@ -19,7 +20,7 @@ pub struct Observed {
 
 /// What one host shows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum HostView {
     /// It answered.
     Seen {
@@ -53,6 +54,7 @@ impl HostView {
 
 /// A machine as its provider shows it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Machine {
     /// The provider's own id.
     pub id: String,
@@ -84,6 +86,7 @@ pub struct Machine {
 
 /// Whose a machine is, as written on it when it was made.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Marks {
     /// The site that owns it.
     pub site: SiteName,
@@ -139,6 +142,7 @@ pub enum Applied {
 
 /// What can be changed on a machine without making it anew.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Abilities {
     /// Processor cores.
     pub cores: bool,

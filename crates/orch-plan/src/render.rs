@@ -3,7 +3,7 @@
 use alloc::string::String;
 use core::fmt::{self, Display, Formatter};
 
-use orch_model::Size;
+use orch_model::{Size, printable};
 
 use crate::action::{Action, MachineSpec};
 use crate::plan::{NodePlan, Plan, Verdict};
@@ -25,7 +25,7 @@ impl Display for Plan {
         }
         for leftover in &self.leftovers {
             let node = leftover.identity.node.as_str();
-            write!(f, "  ? left over     {node:width$}  `{}` ", leftover.machine.name)?;
+            write!(f, "  ? left over     {node:width$}  `{}` ", printable(&leftover.machine.name))?;
             if self.nodes.iter().any(|other| other.name().as_str() == node) {
                 writeln!(f, "stayed on {} when the node moved", leftover.identity.host)?;
             } else {
@@ -48,14 +48,14 @@ fn write_node(f: &mut Formatter<'_>, node: &NodePlan, width: usize, several_host
         Verdict::Refused => ('!', "refused"),
     };
     let host = several_hosts.then(|| alloc::format!("on {}", node.identity.host));
-    let mend = (node.verdict == Verdict::NeedsReplace).then_some("only --replace mends that");
+    let mend = (node.verdict == Verdict::NeedsReplace).then_some("this needs --replace");
     let mut about = host.as_deref().into_iter().chain(node.why.iter().map(String::as_str)).chain(mend);
     let name = node.name();
     match about.next() {
         None => writeln!(f, "  {symbol} {word:13} {name}")?,
         Some(first) => {
-            write!(f, "  {symbol} {word:13} {:width$}  {first}", name.as_str())?;
-            about.try_for_each(|more| write!(f, "; {more}"))?;
+            write!(f, "  {symbol} {word:13} {:width$}  {}", name.as_str(), printable(first))?;
+            about.try_for_each(|more| write!(f, "; {}", printable(more)))?;
             writeln!(f)?;
         }
     }
@@ -75,7 +75,8 @@ fn write_action(f: &mut Formatter<'_>, action: &Action) -> fmt::Result {
             write_size(f, *to)?;
         }
         Action::Start { machine } | Action::Destroy { machine } => {
-            write!(f, "`{}` (id {}, mark {})", machine.name, machine.id, machine.uuid)?;
+            let (name, id) = (printable(&machine.name), printable(&machine.id));
+            write!(f, "`{name}` (id {id}, mark {})", machine.uuid)?;
         }
         Action::Configure { config, mode, .. } => {
             write!(f, "as {}, by {mode} ({})", config.spec, config.digest().short())?;
@@ -91,7 +92,8 @@ fn write_action(f: &mut Formatter<'_>, action: &Action) -> fmt::Result {
 }
 
 fn write_machine(f: &mut Formatter<'_>, machine: &MachineSpec) -> fmt::Result {
-    write!(f, "`{}`: {} from {}, ", machine.name, machine.kind, machine.image)?;
+    let (name, image) = (printable(&machine.name), printable(&machine.image));
+    write!(f, "`{name}`: {} from {image}, ", machine.kind)?;
     write_size(f, machine.size)?;
     if let Some(vmid) = machine.vmid {
         write!(f, ", VMID {vmid}")?;

@@ -120,7 +120,8 @@ fn pick_children(fleet: &Fleet, name: &NodeName, picked: &mut [bool]) {
 
 fn unmatched(selector: &Selector, fleet: &Fleet) -> Problem {
     let manifest = &fleet.manifest;
-    let problem = Problem::with_request(format!("--only {selector} picks no node of manifest `{manifest}`"));
+    let problem =
+        Problem::with_request(format!("--only {selector} matches no node of manifest `{manifest}`"));
     let mut tags: BTreeMap<&Tag, usize> = BTreeMap::new();
     for tag in fleet.nodes.iter().flat_map(|node| node.tags.iter()) {
         *tags.entry(tag).or_default() += 1;
@@ -132,6 +133,6 @@ fn unmatched(selector: &Selector, fleet: &Fleet) -> Problem {
     match (selector, known.is_empty()) {
         (Selector::Tag(_), true) => problem.hint("no node of it has a tag"),
         (_, true) => problem,
-        _ => problem.hint(format!("there is `{}`", known.join("`, `"))),
+        _ => problem.hint(format!("choose from `{}`", known.join("`, `"))),
     }
 }

@@ -1,17 +1,18 @@
-//! What every provider promises, as a suite that each of them is put through.
+//! What every provider and every transport promises, as a suite that each of them is put through.
 //!
 //! A provider's tests implement [`Subject`] and call [`every_promise`]. A broken promise panics with its name.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use orch_model::{HostName, Identity, NodeName, Size};
-use orch_plan::{Action, HostView, Machine, MachineRef, MachineSpec, MachineState, Marks};
+use orch_model::{Config, HostName, Identity, Mode, NodeName, Request, Size, Sources, parse, resolve};
+use orch_plan::{Action, Applied, HostView, Machine, MachineRef, MachineSpec, MachineState, Marks};
 use uuid::Uuid;
 
 use crate::memory::{Fault, FaultKind, Faulty};
 use crate::permit::Permit;
 use crate::provider::{Done, Order, Provider, ProviderError, Scope};
+use crate::transport::{Configured, Target, Transport};
 
 /// A host that a provider is tried out on. Each promise gets a fresh one, empty of our machines.
 #[async_trait]
@@ -21,6 +22,9 @@ pub trait Subject: Send + Sync {
 
     /// The provider under test.
     fn provider(&self) -> Arc<Self::Provider>;
+
+    /// The way to the host's nodes.
+    fn transport(&self) -> Arc<dyn Transport>;
 
     /// The host's name.
     fn host(&self) -> HostName;
@@ -57,6 +61,7 @@ pub async fn every_promise<S: Subject>(fresh: impl AsyncFn() -> S) {
     a_machine_is_resized_in_place_and_keeps_its_mark(&fresh().await).await;
     what_was_half_made_is_seen_as_such_and_finished(&fresh().await).await;
     slowness_changes_nothing_but_the_time(&fresh().await).await;
+    configuring_twice_changes_nothing(&fresh().await).await;
 }
 
 /// `observe` is free of effects.
@@ -227,6 +232,44 @@ pub async fn slowness_changes_nothing_but_the_time<S: Subject>(subject: &S) {
     let faulty = faulty(subject, FaultKind::Slow(std::time::Duration::from_millis(20)));
     faulty.apply(&order, &subject.permit()).await.expect("slowness_changes_nothing_but_the_time");
     only_ours(subject, &order).await;
+}
+
+/// A configuration that was brought to a node is seen there, and bringing it once more changes nothing.
+pub async fn configuring_twice_changes_nothing<S: Subject>(subject: &S) {
+    let made = create(subject, "web");
+    apply(subject, &made).await.expect("configuring: it is made");
+    let config = config(&made.identity);
+    let target = Target { identity: made.identity.clone(), uuid: made.uuid, mode: Mode::Push };
+    let (transport, permit) = (subject.transport(), subject.permit());
+    let done = transport.configure(&target, &config, &permit).await;
+    assert!(matches!(done, Ok(Configured::Changed)), "configuring_once_changes_something: {done:?}");
+    let configured = only_ours(subject, &made).await;
+    assert_eq!(configured.applied, Applied::Digest(config.digest()), "what was configured is seen as such");
+    let before = look(subject).await;
+    let again = transport.configure(&target, &config, &permit).await;
+    assert!(matches!(again, Ok(Configured::Unchanged)), "configuring_twice_changes_nothing: {again:?}");
+    assert_eq!(before, look(subject).await, "configuring_twice_changes_nothing");
+}
+
+/// The configuration of a node whose spec says nothing.
+fn config(node: &Identity) -> Config {
+    let Identity { manifest, node, host } = node;
+    let text = format!(
+        "{{ schema_version: 2, name: {manifest}, pattern: flat,
+            nodes: [{{ name: {node}, type: vm, spec: least, preset: least, image: least }}] }}"
+    );
+    let sources = Sources::from_texts([
+        ("site.yaml", "name: conformance"),
+        (&format!("hosts/{host}.yaml"), "provider: local"),
+        ("presets/least.yaml", "{ cores: 1, memory: 1024, disk: 1 }"),
+        ("specs/least.yaml", "schema_version: 1"),
+        (&format!("manifests/{manifest}.yaml"), &text),
+    ]);
+    let scope = orch_model::Scope::Manifest { name: manifest, host: Some(host) };
+    let catalog = parse(&sources, scope).expect("the suite's site is a site");
+    let request = Request { manifest: manifest.clone(), host: Some(host.clone()), mode: None };
+    let fleet = resolve(&catalog, &request).expect("the suite's manifest is a manifest");
+    fleet.nodes[0].config.clone().expect("a node with a spec has a configuration")
 }
 
 fn faulty<S: Subject>(subject: &S, kind: FaultKind) -> Faulty<S::Provider> {

@@ -7,6 +7,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Mutex;
+#[cfg(feature = "memory")]
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use jiff::Timestamp;
 use orch_dag::BoxFuture;
@@ -174,7 +176,9 @@ pub struct RunJournal {
     path: PathBuf,
     lines: Lines,
     entries: Mutex<Vec<Entry>>,
-    /// Called when an entry is on disk, with how many are: a test ends the process here.
+    /// How many entries are on disk, and who is told when one more is: a test ends the process here.
+    #[cfg(feature = "memory")]
+    written: AtomicUsize,
     #[cfg(feature = "memory")]
     after_entry: Box<dyn Fn(usize) + Send + Sync>,
 }
@@ -190,6 +194,8 @@ impl RunJournal {
             path,
             lines,
             entries: Mutex::default(),
+            #[cfg(feature = "memory")]
+            written: AtomicUsize::new(0),
             #[cfg(feature = "memory")]
             after_entry: Box::new(|_| {}),
         };
@@ -220,12 +226,12 @@ impl RunJournal {
     /// Writes one entry; when this returns well, it is on disk. What happened is remembered for the report even where
     /// it could not be written.
     pub async fn append(&self, entry: Entry) -> Result<(), JournalFileError> {
+        // Before it is waited for: a step that is cut off meanwhile forgets to wait, and the line is on disk all the same.
+        self.entries.lock().expect("nobody panics while holding this").push(entry.clone());
         let written = self.lines.append(&entry).await;
-        self.entries.lock().expect("nobody panics while holding this").push(entry);
         #[cfg(feature = "memory")]
         if written.is_ok() {
-            let count = self.entries.lock().expect("nobody panics while holding this").len();
-            (self.after_entry)(count);
+            (self.after_entry)(self.written.fetch_add(1, Ordering::SeqCst) + 1);
         }
         written.map_err(|source| JournalFileError::File { path: self.path.clone(), source })
     }

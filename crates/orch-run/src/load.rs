@@ -16,7 +16,7 @@ pub enum LoadError {
     #[error("`{0}` is not in a site: neither it nor a folder above it holds `manifests/`")]
     NoSite(PathBuf),
     /// The folder given is no site.
-    #[error("`{0}` is no site: it holds no `manifests/`")]
+    #[error("`{0}` is not a site: it holds no `manifests/`")]
     NotASite(PathBuf),
     /// A folder cannot be listed.
     #[error("`{path}` cannot be listed")]
@@ -27,7 +27,7 @@ pub enum LoadError {
         source: io::Error,
     },
     /// A file given by name is no manifest by its name.
-    #[error("`{0}` is no manifest: its name must end in .yaml, .yml, .json or .toml")]
+    #[error("`{0}` is not a manifest: its name must end in .yaml, .yml, .json or .toml")]
     NotAManifest(PathBuf),
 }
 
@@ -115,7 +115,7 @@ fn entries(root: &Path, folder: &str) -> Result<Vec<(String, bool)>, LoadError> 
 fn read(path: &Path) -> Result<Vec<u8>, String> {
     let found = fs::metadata(path).map_err(|error| error.to_string())?;
     if !found.is_file() {
-        return Err("it is no regular file".into());
+        return Err("it is not a regular file".into());
     }
     if found.len() > MAX_FILE_BYTES as u64 {
         return Err(format!("it is larger than {} MiB", MAX_FILE_BYTES / 1024 / 1024));

@@ -24,6 +24,7 @@ use crate::state_dir::{StateDir, StateDirError};
 /// The locks of every host of a run, held until this is dropped or the process ends.
 #[derive(Debug)]
 pub struct HostLocks {
+    hosts: BTreeSet<HostName>,
     _locks: Vec<Lock>,
 }
 
@@ -85,7 +86,7 @@ impl LockError {
             Self::Held { holder: Some(holder), .. } if !holder.is_alive() => {
                 format!("process {} has ended, but one that it started still holds the lock", holder.pid)
             }
-            Self::Held { .. } => "wait until it is done; `status` and `plan` need no lock".into(),
+            Self::Held { .. } => "wait until it is done; `orch plan` needs no lock".into(),
             Self::File { .. } => "see whether the state directory can be written".into(),
             Self::StateDir(error) => error.hint().into(),
         }
@@ -111,7 +112,11 @@ impl HostLocks {
             since: Timestamp::now(),
         };
         let take = |host: &HostName| take(&folder.join(format!("{site}.{host}.lock")), host, &holder);
-        Ok(Self { _locks: hosts.iter().map(take).collect::<Result<_, _>>()? })
+        Ok(Self { _locks: hosts.iter().map(take).collect::<Result<_, _>>()?, hosts: hosts.clone() })
+    }
+
+    pub(crate) const fn hosts(&self) -> &BTreeSet<HostName> {
+        &self.hosts
     }
 }
 
@@ -147,7 +152,8 @@ impl Holder {
 impl fmt::Display for Holder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = if self.is_alive() { "running" } else { "ended" };
-        write!(f, "{} (run {}, process {}, {state}, since {:.0})", self.doing, self.run, self.pid, self.since)
+        let doing = orch_model::printable(&self.doing);
+        write!(f, "{doing} (run {}, process {}, {state}, since {:.0})", self.run, self.pid, self.since)
     }
 }
 

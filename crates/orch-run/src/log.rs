@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use orch_dag::{Failure, Hooks, SkipReason, Status, TaskReport};
+use orch_model::printable;
 use serde::Serialize;
 use uuid::Uuid;
 
@@ -108,13 +109,9 @@ impl Line<'_> {
     pub fn format(&self, format: LogFormat, trace: &Trace) -> String {
         match format {
             LogFormat::Text => {
-                let message = self.message.replace('\n', " ");
-                let Line { action, phase, component, .. } = self;
-                format!(
-                    "{:.0} {} [{action}/{phase}/{component}] {message}",
-                    self.timestamp,
-                    self.level.word()
-                )
+                let Line { action, phase, component, message, .. } = self;
+                let text = format!("[{action}/{phase}/{component}] {message}");
+                format!("{:.0} {} {}", self.timestamp, self.level.word(), one_line(&text))
             }
             LogFormat::Json => {
                 let mut json = serde_json::to_value(self).unwrap_or_default();
@@ -124,6 +121,11 @@ impl Line<'_> {
             }
         }
     }
+}
+
+/// A text from elsewhere as it may be shown on a terminal: on one line, and without control characters.
+pub(crate) fn one_line(text: &str) -> String {
+    printable(&text.replace(['\n', '\r'], " ")).into_owned()
 }
 
 /// Writes a line for whatever the engine does.
@@ -219,13 +221,13 @@ mod tests {
             action: "create",
             phase: "boot",
             component: "web-1",
-            message: "it\nruns",
+            message: "it\nruns\u{1b}[2J",
         };
         let trace =
             trace(&[("TRACE_ID", "0af7651916cd43dd8448eb211c80319c"), ("SPAN_ID", "b7ad6b7169203331")]);
         assert_eq!(
             line.format(LogFormat::Text, &trace),
-            "2026-01-07T10:30:00Z INFO [create/boot/web-1] it runs"
+            "2026-01-07T10:30:00Z INFO [create/boot/web-1] it runs\u{fffd}[2J"
         );
         let json: serde_json::Value = serde_json::from_str(&line.format(LogFormat::Json, &trace)).unwrap();
         let mut keys: Vec<_> = json.as_object().unwrap().keys().cloned().collect();

@@ -8,12 +8,16 @@ use std::time::Duration;
 use jiff::Timestamp;
 use orch_dag::{Failure, SkipReason, Status, TaskReport};
 use orch_model::{Digest, HostName, Identity, ManifestName, SiteName};
-use orch_plan::{Plan, Verb, Verdict};
+use orch_plan::{Action, NodePlan, Plan, Verb, Verdict};
 use serde::Serialize;
 
 use crate::journal::{Entry, RunId, StepValue};
 use crate::lock::is_alive;
+use crate::log::one_line;
 use crate::runner::{REFUSED_HINT, Step, steps};
+
+/// Of a machine whose taking down began and did not end.
+pub(crate) const CUT_WHILE_TAKEN_DOWN: &str = "the run ended while it was being taken down";
 
 /// What a command's exit code says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -86,8 +90,8 @@ pub struct Report {
     pub started_at: Timestamp,
     /// When it ended, if it did.
     pub finished_at: Option<Timestamp>,
-    /// The exit code that says it all.
-    pub exit_code: ExitCode,
+    /// The exit code that says it all; none while the run is still going.
+    pub exit_code: Option<ExitCode>,
     /// Whether somebody stopped it.
     pub interrupted: bool,
     /// Whether what it made was taken down again, all of it.
@@ -150,10 +154,11 @@ impl Report {
             None => RunState::Killed,
         };
         let rolled_back = told.is_rolled_back();
-        let exit_code = if rolled_back {
-            ExitCode::Failed
-        } else {
-            exit_code(&nodes, told.interrupted || state == RunState::Killed)
+        let exit_code = match state {
+            RunState::Running => None,
+            RunState::Finished | RunState::Killed if rolled_back => Some(ExitCode::Failed),
+            RunState::Finished => Some(exit_code(&nodes, told.interrupted)),
+            RunState::Killed => Some(exit_code(&nodes, true)),
         };
         Some(Self {
             run: run.clone(),
@@ -176,7 +181,7 @@ impl Report {
     /// The same run, whose journal could not be written to its end. It was cut short, so it is not done.
     pub(crate) fn unwritten(self, error: String) -> Self {
         let exit_code = match self.exit_code {
-            ExitCode::Done => exit_code(&self.nodes, true),
+            Some(ExitCode::Done) => Some(exit_code(&self.nodes, true)),
             code => code,
         };
         Self { exit_code, journal_error: Some(error), ..self }
@@ -222,7 +227,7 @@ impl<'e> Told<'e> {
                 }
                 Entry::Interrupted { .. } => told.interrupted = true,
                 Entry::RollingBack { node, .. } => {
-                    told.rolled_back.insert(node, Some("the run was killed while taking it down"));
+                    told.rolled_back.insert(node, Some(CUT_WHILE_TAKEN_DOWN));
                 }
                 Entry::RolledBack { node, error, .. } => {
                     told.rolled_back.insert(node, error.as_deref());
@@ -235,6 +240,9 @@ impl<'e> Told<'e> {
     }
 }
 
+/// Of a failed node whose machine was taken down again.
+const ROLLED_BACK: &str = "rolled back";
+
 fn node_reports(plan: &Plan, told: &Told<'_>) -> Vec<NodeReport> {
     let steps = steps(plan);
     let nodes: BTreeMap<&str, usize> = steps.iter().map(|step| (step.name.as_str(), step.node)).collect();
@@ -244,7 +252,7 @@ fn node_reports(plan: &Plan, told: &Told<'_>) -> Vec<NodeReport> {
     for step in &steps {
         take_in(&mut reports[step.node], step, told, &culprit);
     }
-    for (report, node) in reports.iter_mut().zip(&plan.nodes) {
+    for (place, (report, node)) in reports.iter_mut().zip(&plan.nodes).enumerate() {
         if report.why.is_empty() && report.status == NodeStatus::Unchanged {
             report.why.clone_from(&node.why);
         }
@@ -262,15 +270,54 @@ fn node_reports(plan: &Plan, told: &Told<'_>) -> Vec<NodeReport> {
                 report.why.push(format!("could not be taken down again: {error}"));
                 report.hint = Some("`destroy` takes it down, `create` goes on from it".to_owned());
             }
-            Some(None) if report.status == NodeStatus::Failed => report.why.push("rolled back".to_owned()),
+            Some(None) if report.status == NodeStatus::Failed => report.why.push(ROLLED_BACK.to_owned()),
             Some(None) => {
                 report.status = NodeStatus::Skipped;
                 report.why = vec!["rolled back, because another node failed".to_owned()];
             }
             None => {}
         }
+        if let Some(loss) = loss(&steps, place, told, node) {
+            lose(report, loss, told);
+        }
     }
     reports
+}
+
+/// Why a node that was to be made anew has no machine any more, if so. What has not ended yet is no loss, and what could
+/// not be taken down may be there, and is told as such.
+fn loss(steps: &[Step<'_>], place: usize, told: &Told<'_>, node: &NodePlan) -> Option<&'static str> {
+    let rolled_back = told.rolled_back.get(&node.identity);
+    if node.verdict != Verdict::Replace || rolled_back.is_some_and(Option::is_some) {
+        return None;
+    }
+    let ended = |is_meant: fn(&Action) -> bool| -> Option<Vec<NodeStatus>> {
+        let meant = steps.iter().filter(|step| step.node == place && step.action.is_some_and(is_meant));
+        meant.map(|step| told.steps.get(step.name.as_str()).map(|report| status_of(&report.status))).collect()
+    };
+    let succeeded = |status: &NodeStatus| matches!(status, NodeStatus::Changed | NodeStatus::Unchanged);
+    let destroys = ended(|action| matches!(action, Action::Destroy { .. }))?;
+    let creates = ended(|action| matches!(action, Action::Create { .. }))?;
+    let is_destroyed = destroys.iter().all(succeeded) && destroys.contains(&NodeStatus::Changed);
+    match (is_destroyed, creates.iter().all(succeeded), rolled_back) {
+        (true, false, _) => Some("its old machine was destroyed, and the new one was not made"),
+        (true, true, Some(_)) => Some("its old machine was destroyed, and the new one was taken down again"),
+        (false, _, _) | (true, true, None) => None,
+    }
+}
+
+/// Turns a node that lost its machine into a failed one. One that failed by itself keeps its reason and its hint.
+fn lose(report: &mut NodeReport, loss: &str, told: &Told<'_>) {
+    let anew = "`create` makes it anew";
+    if report.status == NodeStatus::Failed {
+        report.why.retain(|why| why != ROLLED_BACK);
+    } else {
+        report.why.clear();
+    }
+    report.status = NodeStatus::Failed;
+    report.why.push(loss.to_owned());
+    let advice = told.hints.get(&report.identity);
+    report.hint = Some(advice.map_or_else(|| anew.to_owned(), |advice| format!("{advice}; {anew}")));
 }
 
 fn unfinished(identity: &Identity) -> NodeReport {
@@ -356,7 +403,8 @@ fn exit_code(nodes: &[NodeReport], cut_short: bool) -> ExitCode {
     }
 }
 
-/// A line per node, then what to try for each failure, then the counts.
+/// A line per node, then what to try for each failure, then the counts. What providers said is shown without what could
+/// move a terminal's cursor; the JSON has it as it was.
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let hosts: Vec<&str> = self.hosts.iter().map(HostName::as_str).collect();
@@ -366,7 +414,7 @@ impl fmt::Display for Report {
             write_node(f, node, width)?;
         }
         if let Some(error) = &self.journal_error {
-            writeln!(f, "\nthe journal could not be written: {error}")?;
+            writeln!(f, "\nthe journal could not be written: {}", one_line(error))?;
         }
         write_summary(f, self)
     }
@@ -384,13 +432,13 @@ fn write_node(f: &mut fmt::Formatter<'_>, node: &NodeReport, width: usize) -> fm
     let done: Vec<String> = done.map(|step| format!("{} {:.1}s", step.action, step.seconds)).collect();
     let about = [node.why.join(": "), done.join(", ")].into_iter().filter(|part| !part.is_empty());
     let about = about.collect::<Vec<_>>().join("; ");
-    let line = format!("  {symbol} {word:10} {:width$}  {about}", node.identity.node.as_str());
+    let line = format!("  {symbol} {word:10} {:width$}  {}", node.identity.node.as_str(), one_line(&about));
     writeln!(f, "{}", line.trim_end())?;
     for note in node.steps.iter().filter_map(|step| step.note.as_ref()) {
-        writeln!(f, "      note: {note}")?;
+        writeln!(f, "      note: {}", one_line(note))?;
     }
     match &node.hint {
-        Some(hint) => writeln!(f, "      hint: {hint}"),
+        Some(hint) => writeln!(f, "      hint: {}", one_line(hint)),
         None => Ok(()),
     }
 }

@@ -8,11 +8,14 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use common::{host, stranger};
-use orch_model::{HostName, NodeKind, Size};
+use orch_model::{Config, HostName, NodeKind, Size};
 use orch_plan::{Action, Applied, HostView, Machine, MachineRef, MachineSpec, MachineState, Marks};
 use orch_run::conformance::{self, Subject};
 use orch_run::memory::MemoryProvider;
-use orch_run::{Done, HostLocks, Order, Permit, Provider, ProviderError, RunId, Scope, StateDir};
+use orch_run::{
+    Configured, Done, HostLocks, Order, Permit, Provider, ProviderError, RunId, Scope, StateDir, Target,
+    Transport, TransportError,
+};
 use tempfile::TempDir;
 use uuid::Uuid;
 
@@ -37,6 +40,9 @@ enum Flaw {
     ResizesByMakingAnew,
     FinishesByMakingAnew,
     FinishesNothing,
+    ConfiguresNothing,
+    ConfiguresEveryTime,
+    ConfiguresByRestarting,
 }
 
 /// A host in memory, with one flaw.
@@ -78,6 +84,29 @@ impl Provider for Flawed {
                 done
             }
         }
+    }
+}
+
+#[async_trait]
+impl Transport for Flawed {
+    async fn configure(
+        &self,
+        target: &Target,
+        config: &Config,
+        permit: &Permit,
+    ) -> Result<Configured, TransportError> {
+        if self.flaw == Flaw::ConfiguresNothing {
+            return Ok(Configured::Changed);
+        }
+        let done = self.inner.configure(target, config, permit).await?;
+        match (self.flaw, done) {
+            (Flaw::ConfiguresEveryTime, _) => return Ok(Configured::Changed),
+            (Flaw::ConfiguresByRestarting, Configured::Unchanged) => {
+                self.inner.tamper("orch-conformance-web", |machine| machine.state = MachineState::Stopped);
+            }
+            _ => {}
+        }
+        Ok(done)
     }
 }
 
@@ -194,6 +223,10 @@ impl Subject for Trial {
 
     fn provider(&self) -> Arc<Flawed> {
         Arc::clone(&self.provider)
+    }
+
+    fn transport(&self) -> Arc<dyn Transport> {
+        Arc::clone(&self.provider) as Arc<dyn Transport>
     }
 
     fn host(&self) -> HostName {
@@ -343,4 +376,11 @@ async fn a_start_or_a_resize_that_does_nothing_or_makes_anew_is_caught() {
 async fn a_half_made_machine_that_is_not_finished_or_is_made_anew_is_caught() {
     caught!(what_was_half_made_is_seen_as_such_and_finished, FinishesNothing, "what was half made runs");
     caught!(what_was_half_made_is_seen_as_such_and_finished, FinishesByMakingAnew, "it is the same machine");
+}
+
+#[tokio::test]
+async fn a_transport_that_does_nothing_or_something_every_time_is_caught() {
+    caught!(configuring_twice_changes_nothing, ConfiguresNothing, "what was configured is seen as such");
+    caught!(configuring_twice_changes_nothing, ConfiguresEveryTime, "configuring_twice_changes_nothing");
+    caught!(configuring_twice_changes_nothing, ConfiguresByRestarting, "configuring_twice_changes_nothing");
 }

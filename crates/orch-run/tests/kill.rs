@@ -2,7 +2,7 @@
 //! says it leaves. Real processes, really killed.
 //!
 //! Every cell of a sweep is one way to end a run: a kind of fault at an effect, or a kill after an entry of the
-//! journal. All of them run, four at a time: some 430, in about ten seconds of two cores.
+//! journal. All of them run, four at a time: some 620, in about ten seconds of two cores.
 
 mod common;
 
@@ -11,10 +11,10 @@ use std::sync::Mutex;
 use std::thread;
 
 use common::process::{HalfWay, Job, Wrong, driver_process as drive};
-use common::{Driver, assert_as_wanted, ours, strangers, with_ids};
+use common::{assert_as_wanted, ours, strangers, with_ids};
 use orch_model::Fleet;
-use orch_plan::{Machine, Verb};
-use orch_run::{ExitCode, NodeStatus, RunState, Runs};
+use orch_plan::{Machine, MachineState, Verb, plan};
+use orch_run::{ExitCode, NodeStatus, Report, RunState, Runs};
 use tempfile::TempDir;
 
 #[test]
@@ -30,11 +30,24 @@ const NESTED: Manifest = Manifest("nested-test", 2);
 const DEEP: Manifest = Manifest("deep-test", 3);
 const WORKERS: Manifest = Manifest("workers", 3);
 
+/// What is there before the run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Start {
+    /// What the verb is for: nothing of ours, or everything.
+    Usual,
+    /// Everything, but the first machine is off, the second is too small, and the third is of another image and made
+    /// anew.
+    Drifted,
+    /// Everything, but the machine that another lives on is of another image: both are made anew.
+    Outdated,
+}
+
 /// One way to end a run.
 #[derive(Debug, Clone)]
 struct Cell {
     manifest: Manifest,
     verb: Verb,
+    start: Start,
     on_error: &'static str,
     end: End,
 }
@@ -71,7 +84,8 @@ impl Manifest {
 fn cells(manifest: Manifest) -> Vec<Cell> {
     let mut cells = Vec::new();
     for verb in [Verb::Create, Verb::Config, Verb::Destroy] {
-        let mut add = |on_error, end| cells.push(Cell { manifest, verb, on_error, end });
+        let start = Start::Usual;
+        let mut add = |on_error, end| cells.push(Cell { manifest, verb, start, on_error, end });
         for on_error in ["stop", "rollback"] {
             for effect in 1..=manifest.effects(verb) {
                 for wrong in Wrong::ALL {
@@ -92,19 +106,67 @@ fn cells(manifest: Manifest) -> Vec<Cell> {
 fn rollback_cells() -> Vec<Cell> {
     let cell = |(refused, killed, wrong)| {
         let end = End::Rollback(refused, killed, wrong);
-        Cell { manifest: NESTED, verb: Verb::Create, on_error: "rollback", end }
+        Cell { manifest: NESTED, verb: Verb::Create, start: Start::Usual, on_error: "rollback", end }
     };
     let places = [(2, 3), (3, 4), (4, 5), (4, 6)];
     let kinds = [Wrong::KillBefore, Wrong::KillAfter];
     places.iter().flat_map(|(refused, killed)| kinds.map(|wrong| cell((*refused, *killed, wrong)))).collect()
 }
 
+/// Runs that find machines which have changed since they were made.
+fn drift_cells(start: Start) -> Vec<Cell> {
+    let manifest = if start == Start::Outdated { NESTED } else { WORKERS };
+    let mut cells = Vec::new();
+    let mut add = |on_error, end| cells.push(Cell { manifest, verb: Verb::Create, start, on_error, end });
+    for on_error in ["stop", "rollback", "continue"] {
+        for effect in 1..=start.effects() {
+            for wrong in Wrong::ALL {
+                add(on_error, End::Effect(effect, wrong));
+            }
+        }
+    }
+    (1..=start.entries()).for_each(|entry| add("stop", End::Entry(entry)));
+    (1..=start.anew()).for_each(|machine| add("stop", End::HalfWay(machine)));
+    cells
+}
+
+impl Start {
+    /// How many machines are made anew.
+    const fn anew(self) -> usize {
+        match self {
+            Self::Usual => 0,
+            Self::Drifted => 1,
+            Self::Outdated => 2,
+        }
+    }
+
+    /// Each machine that is made anew is destroyed, created and configured; beside those one is started, one resized.
+    const fn effects(self) -> usize {
+        let others = if matches!(self, Self::Drifted) { 2 } else { 0 };
+        3 * self.anew() + others
+    }
+
+    /// The plan, start and end of each step, a mark for each machine that is made, and the last line.
+    const fn entries(self) -> usize {
+        1 + 2 * self.effects() + self.anew() + 1
+    }
+}
+
 impl Cell {
+    /// The entries of a run to its end.
+    fn entries(&self) -> usize {
+        match self.start {
+            Start::Usual => self.manifest.entries(self.verb),
+            Start::Drifted | Start::Outdated => self.start.entries(),
+        }
+    }
+
     fn job(&self, folder: &TempDir) -> Job {
         let mut job = Job::new(folder.path(), self.verb);
         self.on_error.clone_into(&mut job.on_error);
         self.manifest.0.clone_into(&mut job.manifest);
         job.edited = self.verb == Verb::Config;
+        job.replace = self.start != Start::Usual;
         match self.end {
             End::Effect(effect, wrong) => job.faults.push((effect, wrong)),
             End::Rollback(refused, killed, wrong) => {
@@ -127,7 +189,7 @@ impl Cell {
     async fn check(&self) {
         let folder = tempfile::tempdir().expect("a temporary folder can be made");
         let job = self.job(&folder);
-        let before = World::prepare(self.verb, &job).await;
+        let before = World::prepare(self.verb, self.start, &job).await;
         let status = job.run();
         assert_eq!(status.signal().is_some(), self.kills(), "{status}");
         self.check_left(&job, &before);
@@ -144,7 +206,7 @@ impl Cell {
         let told: Vec<_> = report.nodes.iter().map(|node| &node.identity).collect();
         let nodes: Vec<_> = before.fleet.nodes.iter().map(|node| &node.identity).collect();
         assert_eq!(told, nodes, "every node is told, once: {report}");
-        let is_last = matches!(self.end, End::Entry(entry) if entry == self.manifest.entries(self.verb));
+        let is_last = matches!(self.end, End::Entry(entry) if entry == self.entries());
         if !self.kills() || is_last {
             assert_eq!(
                 (report.state, report.count(NodeStatus::Unfinished)),
@@ -153,19 +215,38 @@ impl Cell {
             );
         } else {
             assert_eq!(report.state, RunState::Killed, "{report}");
-            assert_ne!(report.exit_code, ExitCode::Done, "{report}");
+            assert_ne!(report.exit_code, Some(ExitCode::Done), "{report}");
         }
         let lost = matches!(self.end, End::Effect(_, Wrong::LoseAnswer));
         if !self.kills() {
             assert_eq!(
-                report.exit_code == ExitCode::Done,
+                report.exit_code == Some(ExitCode::Done),
                 lost,
                 "only a lost answer is no failure: {report}"
             );
         }
         if self.on_error == "rollback" && self.verb == Verb::Create && !self.kills() && !lost {
-            assert!(report.rolled_back, "{report}");
-            assert_eq!(ours(&before.fleet, &machines).len(), 0, "nothing remains of a failed run: {report}");
+            self.check_rolled_back(report, before, &machines);
+        }
+    }
+
+    /// Nothing remains of what a failed run made, and all of the rest.
+    fn check_rolled_back(&self, report: &Report, before: &World, machines: &[Machine]) {
+        let left = ours(&before.fleet, machines);
+        match self.start {
+            Start::Usual => {
+                assert!(report.rolled_back, "{report}");
+                assert_eq!(left.len(), 0, "nothing remains of a failed run: {report}");
+            }
+            Start::Drifted | Start::Outdated => {
+                let is_kept = |machine: &&Machine| before.ours.iter().any(|old| old.id == machine.id);
+                let kept = machines.iter().filter(is_kept).count();
+                assert_eq!(left.len(), kept, "nothing remains that a failed run made: {report}");
+                let lost = before.ours.len() - kept;
+                assert!(lost <= self.start.anew(), "what is not to be made anew stays: {report}");
+                let told = report.to_string().matches("its old machine was destroyed").count();
+                assert_eq!(told, lost, "each lost machine is told: {report}");
+            }
         }
     }
 }
@@ -173,24 +254,38 @@ impl Cell {
 /// What was there before the run that is ended.
 struct World {
     verb: Verb,
+    start: Start,
     fleet: Fleet,
     strangers: Vec<Machine>,
+    /// The machines of the manifest.
+    ours: Vec<Machine>,
     made: u64,
 }
 
 impl World {
-    /// Strangers, and for `config` and `destroy` the machines of the manifest.
-    async fn prepare(verb: Verb, job: &Job) -> Self {
+    /// Strangers, and for `config` and `destroy` and where they are to have drifted the machines of the manifest.
+    async fn prepare(verb: Verb, start: Start, job: &Job) -> Self {
         let (world, driver) = job.healthy();
         let fleet = job.fleet();
         let strangers = strangers(&fleet);
         strangers.iter().cloned().for_each(|stranger| world.put(stranger));
-        if verb != Verb::Create {
+        if verb != Verb::Create || start != Start::Usual {
             let unedited = Job { edited: false, ..job.clone() };
             let report = driver.create(&unedited.fleet()).await;
-            assert_eq!(report.exit_code, ExitCode::Done, "{report}");
+            assert_eq!(report.exit_code, Some(ExitCode::Done), "{report}");
         }
-        Self { verb, fleet, strangers, made: world.world().made }
+        let outdate = |machine: &mut Machine| machine.image = Some("another".into());
+        match start {
+            Start::Usual => {}
+            Start::Drifted => {
+                world.tamper("workers-worker-1", |machine| machine.state = MachineState::Stopped);
+                world.tamper("workers-worker-2", |machine| machine.size.memory /= 2);
+                world.tamper("workers-worker-3", outdate);
+            }
+            Start::Outdated => world.tamper("nested-test-inner-pve", outdate),
+        }
+        let ours = world.world().machines.split_off(strangers.len());
+        Self { verb, start, fleet, strangers, ours, made: world.world().made }
     }
 
     fn check_strangers(&self, machines: &[Machine]) {
@@ -200,8 +295,10 @@ impl World {
     /// Runs again, with nothing wrong, and once more: then there is nothing left to do.
     async fn check_healed(&self, job: &Job) {
         let (world, driver) = job.healthy();
-        let again = healthy_run(&driver, self.verb, &self.fleet).await;
-        assert_eq!(again.exit_code, ExitCode::Done, "running again heals: {again}");
+        let goal = job.goal();
+        let planned = plan(&self.fleet, &driver.observed().await, &goal).expect("everything is selected");
+        let again = driver.run(&planned).await;
+        assert_eq!(again.exit_code, Some(ExitCode::Done), "running again heals: {again}");
         let machines = world.world().machines;
         self.check_strangers(&machines);
         if self.verb == Verb::Destroy {
@@ -215,27 +312,20 @@ impl World {
             );
         }
         self.check_made(job, world.world().made);
-        let plan = driver.planned(&self.fleet, self.verb).await;
+        let plan = plan(&self.fleet, &driver.observed().await, &goal).expect("everything is selected");
         assert!(plan.is_noop(), "and then there is nothing to do: {plan}");
     }
 
     /// Only a rollback explains more machines than nodes; nothing else ever makes one twice.
     fn check_made(&self, job: &Job, made: u64) {
-        let nodes = self.fleet.nodes.len() as u64;
+        let nodes =
+            if self.start == Start::Usual { self.fleet.nodes.len() } else { self.start.anew() } as u64;
         let most = match (self.verb, job.on_error.as_str()) {
             (Verb::Create, "rollback") => self.made + 2 * nodes,
             (Verb::Create, _) => self.made + nodes,
             (Verb::Config | Verb::Destroy, _) => self.made,
         };
         assert!(made <= most, "{made} machines were made, {} before", self.made);
-    }
-}
-
-async fn healthy_run(driver: &Driver, verb: Verb, fleet: &Fleet) -> orch_run::Report {
-    match verb {
-        Verb::Create => driver.create(fleet).await,
-        Verb::Config => driver.config(fleet).await,
-        Verb::Destroy => driver.destroy(fleet).await,
     }
 }
 
@@ -284,12 +374,17 @@ fn so_is_one_of_three_levels_and_one_whose_nodes_are_made_at_once() {
     sweep([cells(DEEP), cells(WORKERS)].concat());
 }
 
+#[test]
+fn so_is_one_that_starts_resizes_and_makes_anew() {
+    sweep([drift_cells(Start::Drifted), drift_cells(Start::Outdated)].concat());
+}
+
 /// Kills run after run of the same create, each one entry further, and heals only at the end.
 #[tokio::test]
 async fn a_run_that_is_killed_again_and_again_gets_there_in_the_end() {
     let folder = tempfile::tempdir().expect("a temporary folder can be made");
     let mut job = Job::new(folder.path(), Verb::Create);
-    let before = World::prepare(Verb::Create, &job).await;
+    let before = World::prepare(Verb::Create, Start::Usual, &job).await;
     for entry in 1..=6 {
         job.kill_after_entry = Some(entry);
         assert!(job.run().signal().is_some(), "it is killed after entry {entry}");

@@ -4,6 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use orch_model::SiteName;
 use orch_run::ExitCode;
 use serde_json::json;
 
@@ -22,8 +23,10 @@ const FILES: [(&str, &str); 6] = [
 ];
 
 pub(crate) fn run(dir: &Path, output: &Output) -> Result<ExitCode, Failure> {
+    let name = site_name(dir);
+    let text_of = |text: &str| text.replace("name: my-site ", &format!("name: {name} "));
     let mut files: Vec<(PathBuf, String)> =
-        FILES.iter().map(|(path, text)| (dir.join(path), (*text).to_owned())).collect();
+        FILES.iter().map(|(path, text)| (dir.join(path), text_of(text))).collect();
     files.extend(schema_files().map(|(name, text)| (dir.join(".orch/schema").join(name), text)));
     if let Some((taken, _)) = files.iter().find(|(path, _)| path.symlink_metadata().is_ok()) {
         return Err(Failure::Exists(taken.clone()));
@@ -40,6 +43,13 @@ pub(crate) fn run(dir: &Path, output: &Output) -> Result<ExitCode, Failure> {
     let paths: Vec<&PathBuf> = files.iter().map(|(path, _)| path).collect();
     output.answer(&text, &json!({ "site": dir, "written": paths }));
     Ok(ExitCode::Done)
+}
+
+/// The folder's name where it can be a site's: two new sites must not take each other's machines for their own.
+fn site_name(dir: &Path) -> String {
+    let folder = std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned());
+    let name = folder.file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
+    name.parse::<SiteName>().map_or_else(|_| "my-site".to_owned(), |name| name.to_string())
 }
 
 /// Writes a file that must not be there, so that two `init` at once cannot mix their files unseen.

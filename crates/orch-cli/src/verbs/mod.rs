@@ -24,7 +24,7 @@ pub(crate) fn run(cli: &Cli, output: &Output) -> Result<ExitCode, Failure> {
         VerbArgs::Runs { what } => runs::run(cli, what, output),
         VerbArgs::Init { dir } => init::run(dir, output),
         VerbArgs::Schema { kind, out } => reference::schema(kind.as_deref(), out.as_deref(), output),
-        VerbArgs::Completions { shell } => Ok(reference::completions(*shell)),
+        VerbArgs::Completions { shell } => Ok(reference::completions(*shell, output)),
         VerbArgs::Man { dir } => reference::man(dir, output),
     }
 }

@@ -18,6 +18,7 @@ pub(crate) fn run(cli: &Cli, args: &PlanArgs, output: &Output) -> Result<ExitCod
     let scope = Scope::Manifest { name: &name, host: args.placement.host.as_ref() };
     let catalog = parse(&sources, scope)?;
     output::warn(catalog.warnings());
+    site::warn_of_no_name(&catalog);
     let fleet = resolve(&catalog, &args.placement.request(name))?;
     let observed = match &args.observed {
         Some(file) => read_observed(file)?,

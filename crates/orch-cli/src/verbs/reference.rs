@@ -29,10 +29,10 @@ pub(crate) fn schema(kind: Option<&str>, out: Option<&Path>, output: &Output) ->
     Ok(ExitCode::Done)
 }
 
-pub(crate) fn completions(shell: clap_complete::Shell) -> ExitCode {
+pub(crate) fn completions(shell: clap_complete::Shell, output: &Output) -> ExitCode {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "orch", &mut script);
-    output::print_text(&String::from_utf8_lossy(&script));
+    output.answer_plain(&String::from_utf8_lossy(&script), "script");
     ExitCode::Done
 }
 

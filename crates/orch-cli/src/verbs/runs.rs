@@ -50,10 +50,10 @@ fn table(runs: &[RunSummary]) -> String {
 }
 
 fn told(report: &Report) -> String {
-    let state = match report.state {
-        RunState::Finished => format!("exit {}", u8::from(report.exit_code)),
-        RunState::Running => "running".to_owned(),
-        RunState::Killed => "killed".to_owned(),
+    let state = match (report.state, report.exit_code) {
+        (RunState::Finished, Some(code)) => format!("exit {}", u8::from(code)),
+        (RunState::Finished, None) | (RunState::Running, _) => "running".to_owned(),
+        (RunState::Killed, _) => "killed".to_owned(),
     };
     let hosts: Vec<&str> = report.hosts.iter().map(HostName::as_str).collect();
     format!(

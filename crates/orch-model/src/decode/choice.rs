@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use super::{found, suggestion};
+use super::{found, suggestion, with_article};
 use crate::text::{Finding, Reporter, Span, Value};
 use crate::word::shorten;
 
@@ -20,7 +20,7 @@ pub(crate) trait Choice: Sized + Copy + 'static {
 /// Reports a word that is none of a choice.
 pub(crate) fn refuse_word<T: Choice>(word: &str, span: Span, noun: &str, cx: &mut Reporter<'_>) {
     let words = T::WORDS.iter().map(|(_, word)| *word);
-    let message = alloc::format!("`{}` is no {noun}", shorten(word));
+    let message = alloc::format!("`{}` is not {}", shorten(word), with_article(noun));
     let hint = suggestion(word, words, cx);
     cx.report(Finding::new(span, message).hint_option(hint));
 }
@@ -29,7 +29,7 @@ pub(crate) fn refuse_word<T: Choice>(word: &str, span: Span, noun: &str, cx: &mu
 pub(crate) fn refuse_kind<T: Choice>(value: &Value<'_>, noun: &str, cx: &mut Reporter<'_>) -> Option<T> {
     let words: Vec<&str> = T::WORDS.iter().map(|(_, word)| *word).collect();
     let message = alloc::format!("expected a {noun}, found {}", found(value, cx));
-    cx.report(Finding::new(value.span, message).hint(alloc::format!("there is `{}`", words.join("`, `"))));
+    cx.report(Finding::new(value.span, message).hint(alloc::format!("choose from `{}`", words.join("`, `"))));
     None
 }
 
@@ -70,7 +70,7 @@ macro_rules! choice {
             fn from_str(word: &str) -> Result<Self, Self::Err> {
                 $crate::decode::Choice::from_word(word).ok_or_else(|| {
                     let words = [$( $word, )*].join(", ");
-                    alloc::format!("`{word}` is no {}; there is {words}", $noun)
+                    alloc::format!("`{word}` is not {}: choose from {words}", $crate::decode::with_article($noun))
                 })
             }
         }

@@ -111,7 +111,8 @@ impl<'v, 'a> Fields<'v, 'a> {
 }
 
 /// `a node`, `an ssh section`.
-fn with_article(noun: &str) -> String {
-    let is_open = noun.starts_with(['a', 'e', 'i', 'o', 'u']) || noun.starts_with("ssh ");
+pub(crate) fn with_article(noun: &str) -> String {
+    let is_open = noun.starts_with(['a', 'e', 'i', 'o'])
+        || ["ssh ", "https "].iter().any(|start| noun.starts_with(start));
     format!("{} {noun}", if is_open { "an" } else { "a" })
 }

@@ -19,7 +19,7 @@ use serde_json::Value as Json;
 
 pub(crate) use choice::{Choice, choice};
 pub(crate) use collection::{DecodeKey, Filled, or_null};
-pub(crate) use fields::Fields;
+pub(crate) use fields::{Fields, with_article};
 pub(crate) use located::Located;
 pub(crate) use record::{Property, Record, properties_schema, record};
 pub(crate) use scalar::{Version, Within, decode_text, text_schema};
@@ -77,7 +77,7 @@ pub(crate) fn suggestion<'a>(
     }
     let few: Vec<&str> = candidates.into_iter().take(MAX_LISTED + 1).collect();
     let is_listable = !few.is_empty() && few.len() <= MAX_LISTED;
-    is_listable.then(|| format!("there is `{}`", few.join("`, `")))
+    is_listable.then(|| format!("choose from `{}`", few.join("`, `")))
 }
 
 /// Reports a finding at a span and yields nothing: the common end of a failed decode.

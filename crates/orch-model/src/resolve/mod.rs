@@ -101,7 +101,7 @@ impl Resolver<'_, '_> {
             }
         }
         if let Some(name) = homeless {
-            let message = format!("node `{}` has no place", **name);
+            let message = format!("no host is given for node `{}`", **name);
             self.request_problems.push(
                 Problem::with_request(message)
                     .hint("name a host with -H, or give the node a `host` in the manifest"),
@@ -154,19 +154,8 @@ impl Resolver<'_, '_> {
             let role = entry.spec.as_deref().and_then(|spec| self.role(spec, &host.name, &mut roles));
             self.refuse_unsold_size(entry, host);
             let template = self.template(entry, host, depths[index], depends_on);
-            nodes.extend(members.map(|at| {
-                let name = &roster.members[at].name;
-                let identity = Identity {
-                    manifest: self.request.manifest.clone(),
-                    node: name.clone(),
-                    host: host.name.clone(),
-                };
-                let config = role.clone().map(|(spec, hostname, role)| {
-                    Config::new(identity.clone(), spec, hostname.unwrap_or_else(|| name.clone()), role)
-                });
-                let peers = peers.iter().filter(|peer| *peer != name).cloned().collect();
-                Node { identity, peers, config, ..template.clone() }
-            }));
+            let names = members.map(|at| &roster.members[at].name);
+            nodes.extend(names.map(|name| member(name, &template, role.as_ref(), &peers)));
         }
         nodes
     }
@@ -262,6 +251,22 @@ impl Resolver<'_, '_> {
         });
         Some((name.clone(), spec.identity.hostname.clone(), role.clone()))
     }
+}
+
+/// One member of an entry, after what it has in common with the others.
+fn member(
+    name: &NodeName,
+    template: &Node,
+    role: Option<&(SpecName, Option<NodeName>, SharedRole)>,
+    peers: &[NodeName],
+) -> Node {
+    let identity = Identity { node: name.clone(), ..template.identity.clone() };
+    let config = role.map(|(spec, hostname, role)| {
+        let hostname = hostname.as_ref().unwrap_or(name).clone();
+        Config::new(identity.clone(), spec.clone(), hostname, role.clone())
+    });
+    let peers = peers.iter().filter(|peer| *peer != name).cloned().collect();
+    Node { identity, peers, config, ..template.clone() }
 }
 
 /// The nodes that references stand for, in the order of the references, each once.

@@ -156,7 +156,7 @@ impl<'a> Reader<'a, '_> {
             Some(b'u') => return self.unicode(),
             _ => {
                 self.at -= 2;
-                return self.fail("this is no JSON escape");
+                return self.fail("this is not a JSON escape");
             }
         };
         Ok(simple)
@@ -210,7 +210,7 @@ impl<'a> Reader<'a, '_> {
                 self.at += end;
                 Ok(data)
             }
-            None => self.fail("this is no JSON number"),
+            None => self.fail("this is not a JSON number"),
         }
     }
 

@@ -11,6 +11,7 @@ use core::cell::OnceCell;
 use core::ops::Range;
 
 use super::Span;
+use crate::printable::printable;
 use crate::problem::{Excerpt, Position, Problem, Problems, Severity};
 
 /// How many problems of one file are told; beyond that only their number is.
@@ -153,7 +154,7 @@ impl<'a> Reporter<'a> {
         if self.untold > 0 {
             problems.push(Problem {
                 severity: Severity::Error,
-                file: Some(printable(self.path)),
+                file: Some(printable(self.path).into_owned()),
                 position: self.position(self.text.len()),
                 message: format!("{} more problems of this file are not shown", self.untold),
                 hint: None,
@@ -171,7 +172,7 @@ impl<'a> Reporter<'a> {
         };
         Problem {
             severity: finding.severity,
-            file: Some(printable(self.path)),
+            file: Some(printable(self.path).into_owned()),
             position,
             message: bounded(&finding.message),
             hint: finding.hint.map(|hint| bounded(&hint)),
@@ -242,7 +243,7 @@ fn window(before: &str, rest: &str, width: usize) -> Excerpt {
     let indent = before.chars().count();
     let rest_length = rest.chars().count();
     if indent + rest_length <= WINDOW {
-        return Excerpt { line: printable(&format!("{before}{rest}")), indent, width };
+        return Excerpt { line: printable(&format!("{before}{rest}")).into_owned(), indent, width };
     }
     let kept = indent.min(WINDOW / 3);
     let lead = if kept < indent { "…" } else { "" };
@@ -257,24 +258,8 @@ fn window(before: &str, rest: &str, width: usize) -> Excerpt {
 fn bounded(text: &str) -> String {
     match text.char_indices().nth(MAX_MESSAGE) {
         Some((end, _)) => format!("{}…", printable(&text[..end])),
-        None => printable(text),
+        None => printable(text).into_owned(),
     }
-}
-
-/// Replaces what could drive a terminal; tabs become one space so that underlines stay in place.
-fn printable(text: &str) -> String {
-    let safe = |c: char| match c {
-        '\t' => ' ',
-        '\u{2028}' | '\u{2029}' => '\u{fffd}',
-        c if c.is_control() || is_bidi_control(c) => '\u{fffd}',
-        c => c,
-    };
-    text.chars().map(safe).collect()
-}
-
-/// Characters that reorder what stands around them, with which a line can be made to read as another.
-fn is_bidi_control(c: char) -> bool {
-    matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}' | '\u{61c}')
 }
 
 #[cfg(test)]

@@ -74,8 +74,8 @@ impl Decider<'_> {
         match (in_place, is_partial) {
             (false, _) if self.goal.replace => self.replace(node, machine, found, why),
             (false, true) => Decision::refused(format!(
-                "an interrupted run began to make it with another {}: only --replace mends that",
-                why.join(" and ")
+                "an interrupted run made part of it differently ({}); this needs --replace",
+                why.join(", ")
             )),
             (true, true) => adopt(node, machine, found),
             (true, false) => mend_in_place(node, machine, &found, abilities, why),

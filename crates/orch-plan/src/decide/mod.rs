@@ -214,7 +214,7 @@ fn stale(node: &Node, machine: &Machine) -> Option<&'static str> {
         Applied::Digest(digest) if digest == config.digest() => None,
         Applied::Digest(_) => Some("its configuration changed"),
         Applied::Never => Some("it was never configured"),
-        Applied::Unknown => Some("its configuration cannot be told from outside"),
+        Applied::Unknown => Some("its current configuration is unknown"),
     }
 }
 

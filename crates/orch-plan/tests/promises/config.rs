@@ -107,13 +107,13 @@ fn a_node_with_another_configuration_or_none_is_configured() {
         WEB,
         "pve/1 m-web node=web config=unknown",
         &expect![[r#"
-        config m on pve (site home)
+            config m on pve (site home)
 
-          ~ change        web  its configuration cannot be told from outside
-              configure   as base, by hybrid
+              ~ change        web  its current configuration is unknown
+                  configure   as base, by hybrid
 
-        1 node: 1 to change
-    "#]],
+            1 node: 1 to change
+        "#]],
     );
 }
 

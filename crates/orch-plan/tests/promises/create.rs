@@ -201,13 +201,13 @@ fn the_why_of_a_configuration_is_told() {
         WEB,
         "pve/1 m-web node=web config=unknown",
         &expect![[r#"
-        create m on pve (site home)
+            create m on pve (site home)
 
-          ~ change        web  its configuration cannot be told from outside
-              configure   as base, by push
+              ~ change        web  its current configuration is unknown
+                  configure   as base, by push
 
-        1 node: 1 to change
-    "#]],
+            1 node: 1 to change
+        "#]],
     );
 }
 
@@ -266,7 +266,7 @@ fn cores_and_memory_shrink_in_place_and_a_disk_does_not() {
         &expect![[r#"
             create m on pve (site home)
 
-              ! needs replace web  cores 2 -> 1; disk 20 -> 10; only --replace mends that
+              ! needs replace web  cores 2 -> 1; disk 20 -> 10; this needs --replace
                   resize      2 cores, 1024 MB, 20 GB -> 1 core, 1024 MB, 20 GB
 
             1 node: 1 in need of --replace
@@ -398,7 +398,7 @@ fn nothing_is_made_inside_a_parent_that_will_not_run() {
         &expect![[r#"
             create m on pve (site home)
 
-              ! needs replace outer   image pve-8 -> pve-9; stopped; only --replace mends that
+              ! needs replace outer   image pve-8 -> pve-9; stopped; this needs --replace
                   start       `m-outer` (id 1, mark 00000000-0000-0000-0000-000000000031)
               + create        middle
                   create      `m-middle`: pve from pve-9, 1 core, 1024 MB, 10 GB, inside outer
@@ -433,7 +433,7 @@ fn a_child_is_made_inside_a_parent_that_runs_though_it_needs_a_replacement() {
         &expect![[r#"
             create m on pve (site home)
 
-              ! needs replace outer   image pve-8 -> pve-9; only --replace mends that
+              ! needs replace outer   image pve-8 -> pve-9; this needs --replace
               + create        middle
                   create      `m-middle`: pve from pve-9, 1 core, 1024 MB, 10 GB, inside outer
               + create        inner

@@ -320,7 +320,7 @@ fn is_blocked(verdict: Verdict) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     /// The simulator checks on its way that parents are there before children, that children are gone before
     /// parents, that no name or VMID is taken twice, and that each action is confirmed when read back.

@@ -26,7 +26,7 @@ fn another_image_type_or_vmid_needs_a_replacement_that_is_not_made_unasked() {
         &expect![[r#"
             create m on pve (site home)
 
-              ! needs replace web  image debian-12 -> debian-13; its configuration changed; only --replace mends that
+              ! needs replace web  image debian-12 -> debian-13; its configuration changed; this needs --replace
                   configure   as base, by push
 
             1 node: 1 in need of --replace
@@ -39,7 +39,7 @@ fn another_image_type_or_vmid_needs_a_replacement_that_is_not_made_unasked() {
         &expect![[r#"
             create m on pve (site home)
 
-              ! needs replace web  type ct -> vm; only --replace mends that
+              ! needs replace web  type ct -> vm; this needs --replace
 
             1 node: 1 in need of --replace
         "#]],
@@ -52,7 +52,7 @@ fn another_image_type_or_vmid_needs_a_replacement_that_is_not_made_unasked() {
         &expect![[r#"
             create m on pve (site home)
 
-              ! needs replace web  cores 2 -> 1; vmid 10001 -> 10002; only --replace mends that
+              ! needs replace web  cores 2 -> 1; vmid 10001 -> 10002; this needs --replace
                   resize      2 cores, 1024 MB, 10 GB -> 1 core, 1024 MB, 10 GB
 
             1 node: 1 in need of --replace
@@ -309,7 +309,7 @@ fn what_was_begun_from_another_image_is_not_finished_but_replaced() {
         &expect![[r#"
             create m on pve (site home)
 
-              ! refused       web  an interrupted run began to make it with another image debian-12 -> debian-13: only --replace mends that
+              ! refused       web  an interrupted run made part of it differently (image debian-12 -> debian-13); this needs --replace
 
             1 node: 1 refused
         "#]],

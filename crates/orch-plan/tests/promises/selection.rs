@@ -46,30 +46,30 @@ fn what_picks_nothing_is_an_error_that_says_what_there_is() {
         NODES,
         "",
         &expect![[r#"
-        error: --only wbe picks no node of manifest `m`
-        hint: there is `outer`, `inner`, `leaf`, `web-1`, `web-2`
-    "#]],
+            error: --only wbe matches no node of manifest `m`
+            hint: choose from `outer`, `inner`, `leaf`, `web-1`, `web-2`
+        "#]],
     );
     check(
         "create --only tag:wbe,outer,none+",
         NODES,
         "",
         &expect![[r#"
-        error: --only tag:wbe picks no node of manifest `m`
-        hint: there is `app`, `infra`, `web`
+            error: --only tag:wbe matches no node of manifest `m`
+            hint: choose from `app`, `infra`, `web`
 
-        error: --only none+ picks no node of manifest `m`
-        hint: there is `outer`, `inner`, `leaf`, `web-1`, `web-2`
-    "#]],
+            error: --only none+ matches no node of manifest `m`
+            hint: choose from `outer`, `inner`, `leaf`, `web-1`, `web-2`
+        "#]],
     );
     check(
         "create --only tag:web",
         "- { name: a, type: vm }",
         "",
         &expect![[r#"
-        error: --only tag:web picks no node of manifest `m`
-        hint: no node of it has a tag
-    "#]],
+            error: --only tag:web matches no node of manifest `m`
+            hint: no node of it has a tag
+        "#]],
     );
 }
 

@@ -183,8 +183,12 @@ impl Work {
             confirm(action, &self.site, identity, uuid, &view).map_err(|unconfirmed| unconfirmed.0)
         });
         match (answer, seen) {
-            // A step that is tried again changed something the first time, even if nothing is left to do now.
-            (Ok(Ok(changed)), Ok(())) => Ok(outcome(changed || attempt > 1, None)),
+            // Whether the tries before this one changed something is not known. What waits for a change must not miss
+            // one, so it is called changed, and the note says that this is a guess.
+            (Ok(Ok(false)), Ok(())) if attempt > 1 => {
+                Ok(outcome(true, Some("an earlier try may have changed it".to_owned())))
+            }
+            (Ok(Ok(changed)), Ok(())) => Ok(outcome(changed, None)),
             (Ok(Err(error)), Ok(())) => {
                 Ok(outcome(true, Some(format!("read back as done, although: {error}"))))
             }
@@ -252,9 +256,11 @@ impl Work {
 
     fn place(&self, identity: &Identity) -> Result<&Place, ProviderError> {
         let host = &identity.host;
-        let missing =
-            || ProviderError::Refused { host: host.clone(), why: "it is not part of this run".into() };
-        self.places.get(host).ok_or_else(missing)
+        let refused = |why: &str| ProviderError::Refused { host: host.clone(), why: why.into() };
+        if !self.permit.covers(host) {
+            return Err(refused("its lock is not held"));
+        }
+        self.places.get(host).ok_or_else(|| refused("it is not part of this run"))
     }
 
     fn limit(&self, action: &Action) -> Duration {

@@ -56,9 +56,10 @@ pub struct Means {
     pub permit: Permit,
     /// Where everything is written down.
     pub journal: Arc<RunJournal>,
-    /// How the run is stopped from outside: `stop` starts nothing new, `cancel` also cuts off what runs.
+    /// How the run is stopped from outside: `stop` starts nothing new, `cancel` also cuts off what runs. A rollback is
+    /// started after a `stop` as well, and cut off by a `cancel`.
     pub control: Control,
-    /// Who is told while it goes on.
+    /// Who is told while it goes on. A rollback is a second plan to them.
     pub hooks: Arc<dyn Hooks<StepValue>>,
     /// How long things are waited for.
     pub patience: Patience,
@@ -68,6 +69,7 @@ pub struct Means {
 pub async fn run(plan: &Plan, means: Means) -> Report {
     let steps = steps(plan);
     let journal = Arc::clone(&means.journal);
+    let (control, hooks) = (means.control.clone(), Arc::clone(&means.hooks));
     let work = Arc::new(Work::new(plan, &means));
     let outcomes = match refused_from_the_start(plan, &steps) {
         Some(outcomes) => outcomes,
@@ -75,7 +77,7 @@ pub async fn run(plan: &Plan, means: Means) -> Report {
     };
     close(&journal, &outcomes).await;
     if calls_for_rollback(plan, &outcomes) {
-        rollback::roll_back(plan, &work).await;
+        rollback::roll_back(plan, &work, &control, hooks).await;
     }
     let finished = journal.append(Entry::Finished { at: Timestamp::now() }).await;
     let journal_error = outcomes.journal_error.or_else(|| finished.err().map(|error| with_causes(&error)));

@@ -1,20 +1,59 @@
 //! Takes down what this run made, children first, and says so only after reading back that it is gone.
 
+use std::collections::BTreeMap;
+use std::pin::pin;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use orch_dag::{OnError, Outcome, Runner, TaskError, TaskId};
+use orch_dag::{
+    Control, Failure, Hooks, OnError, Outcome, Report, Runner, SkipReason, Status, TaskError, TaskId,
+};
 use orch_model::Identity;
 use orch_plan::Plan;
 use uuid::Uuid;
 
 use super::carry_out::{StepError, Work};
 use super::{retry, with_causes};
-use crate::journal::Entry;
+use crate::journal::{Entry, StepValue};
+use crate::report::CUT_WHILE_TAKEN_DOWN;
 
 /// Takes down every machine that this run began to make. One that cannot be taken down does not keep the others, but
 /// keeps what it lives on.
-pub(super) async fn roll_back(plan: &Plan, work: &Arc<Work>) {
+///
+/// A stop of the run is no reason to leave what it made, so only a cancel is listened to. Whatever it cuts off, or keeps
+/// from being begun, is told as still there.
+pub(super) async fn roll_back(
+    plan: &Plan,
+    work: &Arc<Work>,
+    control: &Control,
+    hooks: Arc<dyn Hooks<StepValue>>,
+) {
+    let (tasks, nodes) = tasks(plan, work);
+    let own = Control::new();
+    let runner = Runner::new().limit(plan.parallelism).control(own.clone()).hooks(hooks);
+    let mut run = pin!(runner.run(tasks));
+    let (report, cancelled) = tokio::select! {
+        biased;
+        () = control.cancelled() => {
+            own.cancel();
+            (run.await, true)
+        }
+        report = &mut run => (report, false),
+    };
+    let report = report.expect("the nodes of a plan have distinct names and no cycle");
+    if cancelled && !report.is_success() {
+        // The report is made from memory, where this entry is even if the disk is full.
+        let _ = work.journal().append(Entry::Interrupted { at: Timestamp::now(), cancelled }).await;
+    }
+    tell_what_is_left(work, &report, &nodes).await;
+}
+
+/// A task for each machine, children first, and the node of each by the task's name.
+fn tasks<'p>(
+    plan: &'p Plan,
+    work: &Arc<Work>,
+) -> (orch_dag::Plan<StepValue>, BTreeMap<String, &'p Identity>) {
+    let mut nodes = BTreeMap::new();
     let made = work.made();
     let retry = retry(work.patience());
     let mut tasks = orch_dag::Plan::new("rollback").on_error(OnError::Continue);
@@ -24,7 +63,9 @@ pub(super) async fn roll_back(plan: &Plan, work: &Arc<Work>) {
             continue;
         };
         let (work, identity) = (Arc::clone(work), node.identity.clone());
-        let task = tasks.task(node.identity.to_string(), move |_| {
+        let name = format!("{}/rollback", node.identity);
+        nodes.insert(name.clone(), &node.identity);
+        let task = tasks.task(name, move |_| {
             let (work, identity) = (Arc::clone(&work), identity.clone());
             async move { unmake(&work, identity, uuid).await }
         });
@@ -32,21 +73,29 @@ pub(super) async fn roll_back(plan: &Plan, work: &Arc<Work>) {
         let id = task.id();
         node.needs.iter().for_each(|need| dependents[*need].push(id));
     }
-    let report = Runner::new().limit(plan.parallelism).run(tasks).await;
-    let report = report.expect("the nodes of a plan have distinct names and no cycle");
-    for task in report.tasks.iter().filter(|task| task.status.is_skipped()) {
-        let identity = plan.nodes.iter().map(|node| &node.identity).find(|id| id.to_string() == *task.name);
-        if let Some(identity) = identity {
-            say(work, identity, Some("what needs it could not be taken down".to_owned())).await;
+    (tasks, nodes)
+}
+
+/// Tells of the machines whose own tasks could not: those that were not tried, and those that were cut off.
+async fn tell_what_is_left(work: &Work, report: &Report<StepValue>, nodes: &BTreeMap<String, &Identity>) {
+    for task in &report.tasks {
+        let why = match &task.status {
+            Status::Failed(Failure::Cancelled) => CUT_WHILE_TAKEN_DOWN,
+            Status::Skipped(SkipReason::Cancelled) => "the run was cut off before that",
+            Status::Skipped(_) => "what needs it could not be taken down",
+            Status::Changed | Status::Unchanged | Status::Failed(_) => continue,
+        };
+        if let Some(identity) = nodes.get(&*task.name) {
+            say(work, identity, Some(why.to_owned())).await;
         }
     }
 }
 
 /// One try to take a machine down, told however it ends. What the last try said stands.
-async fn unmake(work: &Work, identity: Identity, uuid: Uuid) -> Result<Outcome, TaskError> {
+async fn unmake(work: &Work, identity: Identity, uuid: Uuid) -> Result<Outcome<StepValue>, TaskError> {
     let done = take_down(work, &identity, uuid).await;
     say(work, &identity, done.as_ref().err().map(|error| with_causes(error))).await;
-    done.map(|()| Outcome::changed()).map_err(StepError::into_task_error)
+    done.map(|()| Outcome::changed().with(StepValue::default())).map_err(StepError::into_task_error)
 }
 
 async fn take_down(work: &Work, identity: &Identity, uuid: Uuid) -> Result<(), StepError> {

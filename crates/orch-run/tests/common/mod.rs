@@ -117,11 +117,22 @@ impl Driver {
         self.run(&self.planned(fleet, Verb::Destroy).await).await
     }
 
+    /// Plans what makes machines anew that cannot be changed in place.
+    pub(crate) async fn replace(&self, fleet: &Fleet) -> Report {
+        let goal = Goal { replace: true, ..Goal::of(Verb::Create) };
+        self.run(&plan(fleet, &self.observed().await, &goal).expect("everything is selected")).await
+    }
+
     /// Carries a plan out, and checks what holds of every report: each node of the plan is in it once, in the plan's
     /// order, and the journal on disk tells the same.
     pub(crate) async fn run(&self, plan: &Plan) -> Report {
+        self.run_under(plan, &plan.hosts).await
+    }
+
+    /// The same, under the locks of these hosts.
+    pub(crate) async fn run_under(&self, plan: &Plan, hosts: &BTreeSet<HostName>) -> Report {
         let run_id = RunId::new();
-        let locks = HostLocks::take(&self.state, &plan.site, &plan.hosts, &run_id, "a test");
+        let locks = HostLocks::take(&self.state, &plan.site, hosts, &run_id, "a test");
         let permit = Permit::under(locks.expect("nobody else holds the locks of this test"));
         let journal =
             RunJournal::begin(&self.state, run_id.clone(), plan).await.expect("a journal can be begun");
@@ -171,6 +182,11 @@ pub(crate) fn statuses(report: &Report) -> String {
     };
     let nodes = report.nodes.iter().map(|node| format!("{} {}", node.identity.node, word(node.status)));
     nodes.collect::<Vec<_>>().join(", ")
+}
+
+/// The exit code of a run that is over.
+pub(crate) fn exit_code(report: &Report) -> u8 {
+    report.exit_code.expect("the run is over").into()
 }
 
 /// Why a node ended as it did, in one line.

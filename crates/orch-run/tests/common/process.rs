@@ -16,7 +16,7 @@ use orch_run::{HostLocks, Means, Permit, RunId, RunJournal, StateDir, run};
 use rustix::process::{Resource, Rlimit, setrlimit};
 use serde::{Deserialize, Serialize};
 
-use super::{Driver, Silent, host, place, sample_fleet};
+use super::{Driver, Silent, exit_code, host, place, sample_fleet};
 
 const VARIABLE: &str = "ORCH_TEST_DRIVER";
 /// The test of each binary that becomes a driver.
@@ -33,6 +33,8 @@ pub(crate) struct Job {
     pub(crate) on_error: String,
     /// Whether the specs say something else than when the machines were made.
     pub(crate) edited: bool,
+    /// Whether machines that cannot be changed in place are made anew.
+    pub(crate) replace: bool,
     /// What goes wrong, and at which effect.
     pub(crate) faults: Vec<(usize, Wrong)>,
     /// What happens when the machine of this number is half made.
@@ -99,11 +101,16 @@ impl Job {
             verb,
             on_error: "stop".into(),
             edited: false,
+            replace: false,
             faults: Vec::new(),
             half_way: None,
             kill_after_entry: None,
             journal_room: None,
         }
+    }
+
+    pub(crate) fn goal(&self) -> Goal {
+        Goal { replace: self.replace, ..Goal::of(self.verb) }
     }
 
     pub(crate) fn state(&self) -> StateDir {
@@ -243,7 +250,7 @@ async fn drive(job: &Job) -> Said {
     let faults = job.faults.iter().map(|(nth, wrong)| Fault::nth(*nth, wrong.kind())).collect();
     let provider = Arc::new(Faulty::new(Arc::clone(&world), host(&job.host), faults));
     let driver = Driver::with(state.clone(), [(host(&job.host), place(&provider))].into());
-    let plan = plan(&fleet, &driver.observed().await, &Goal::of(job.verb)).expect("everything is selected");
+    let plan = plan(&fleet, &driver.observed().await, &job.goal()).expect("everything is selected");
     let journal = RunJournal::begin(&state, run_id.clone(), &plan).await.expect("a journal can be begun");
     leave_room(job, &state, &run_id);
     let last = job.kill_after_entry;
@@ -265,7 +272,7 @@ async fn drive(job: &Job) -> Said {
     let report = run(&plan, means).await;
     setrlimit(Resource::Fsize, Rlimit { current: None, maximum: None }).expect("a limit can be lifted");
     Said {
-        exit_code: report.exit_code.into(),
+        exit_code: exit_code(&report),
         text: report.to_string(),
         journal_error: report.journal_error,
         rolled_back: report.rolled_back,

@@ -11,7 +11,9 @@ use orch_run::{
     Transport, TransportError,
 };
 
-use crate::common::{Driver, faulty, fleet, host, memory, own_fleet, place, sample_fleet, statuses, why};
+use crate::common::{
+    Driver, exit_code, faulty, fleet, host, memory, own_fleet, place, sample_fleet, statuses, why,
+};
 
 const NODES: &str = "  - { name: a, type: vm, spec: base, preset: small, image: i }
   - { name: b, type: vm, spec: base, preset: small, image: i }
@@ -27,7 +29,7 @@ async fn with_a_node_that_is_doubled(on_error: &str) -> (String, u8, usize, orch
     world.put(Machine { id: "copy".into(), name: "by-hand".into(), ..copied });
     let before = host.effects();
     let report = driver.create(&fleet).await;
-    (statuses(&report), report.exit_code.into(), host.effects() - before, report)
+    (statuses(&report), exit_code(&report), host.effects() - before, report)
 }
 
 #[tokio::test]
@@ -135,7 +137,7 @@ async fn a_host_that_cannot_be_reached_stops_everything_or_its_own_nodes_as_the_
         ]
         .into();
         let report = Driver::on(places).create(&fleet).await;
-        assert_eq!((statuses(&report).as_str(), u8::from(report.exit_code)), (expected, exit), "{report}");
+        assert_eq!((statuses(&report).as_str(), exit_code(&report)), (expected, exit), "{report}");
         assert!(why(&report, "b").contains("host `mother` cannot be looked at"), "{report}");
         assert!(why(&report, "b").contains("no route"), "{report}");
         assert_eq!(father.world().made + cloud.world().made, made);
@@ -175,6 +177,23 @@ async fn a_plan_for_a_host_that_the_driver_was_not_given_touches_nothing_and_say
     let plan = driver.planned(&fleet, Verb::Create).await;
     let elsewhere = Driver::on([(host("mother"), place(&memory()))].into());
     let report = elsewhere.run(&plan).await;
-    assert_eq!((report.exit_code, report.count(NodeStatus::Failed)), (ExitCode::Failed, 1), "{report}");
+    assert_eq!((report.exit_code, report.count(NodeStatus::Failed)), (Some(ExitCode::Failed), 1), "{report}");
     assert!(why(&report, "a").contains("it is not part of this run"), "{report}");
+}
+
+#[tokio::test]
+async fn a_host_whose_lock_is_not_held_is_not_touched() {
+    let fleet =
+        own_fleet("on_error: rollback", "  - { name: a, type: vm, spec: base, preset: small, image: i }");
+    let (world, provider) = faulty(Vec::new());
+    let driver = Driver::of(&provider);
+    let plan = driver.planned(&fleet, Verb::Create).await;
+    for held in [[].into(), [host("mother")].into()] {
+        let report = driver.run_under(&plan, &held).await;
+        assert_eq!((statuses(&report).as_str(), exit_code(&report)), ("a failed", 1), "{held:?}: {report}");
+        assert!(why(&report, "a").contains("`father` refused: its lock is not held"), "{held:?}: {report}");
+        assert_eq!((provider.effects(), world.world().machines.len()), (0, 0), "{held:?}: {report}");
+    }
+    let report = driver.run_under(&plan, &[host("father"), host("mother")].into()).await;
+    assert_eq!((statuses(&report).as_str(), world.world().made), ("a changed", 1), "{report}");
 }

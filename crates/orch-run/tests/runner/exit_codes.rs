@@ -9,7 +9,7 @@ use orch_plan::Verb;
 use orch_run::memory::{Fault, FaultKind, Faulty};
 use tokio::sync::Barrier;
 
-use crate::common::{Around, Driver, Gate, faulty, host, memory, own_fleet, statuses, why};
+use crate::common::{Around, Driver, Gate, exit_code, faulty, host, memory, own_fleet, statuses, why};
 
 /// `c` waits for `a`; `b` stands alone. One at a time, in the order of the file.
 const NODES: &str = "  - { name: a, type: vm, spec: base, preset: small, image: i }
@@ -41,7 +41,7 @@ fn faults(text: &str) -> Vec<Fault> {
 async fn check_create(on_error: &str, wrong: &str, expected: &str) {
     let (_, host) = faulty(faults(wrong));
     let report = Driver::of(&host).create(&manifest(on_error)).await;
-    let told = format!("{}: {}", statuses(&report), u8::from(report.exit_code));
+    let told = format!("{}: {}", statuses(&report), exit_code(&report));
     assert_eq!(told, expected, "on_error {on_error}, {wrong}\n{report}");
 }
 
@@ -89,10 +89,10 @@ async fn a_destroy_that_fails_never_says_done_and_one_that_is_repeated_does() {
         driver.create(&fleet).await;
         let broken = Faulty::new(Arc::clone(&world), host("father"), faults(wrong));
         let report = driver.now_of(&Arc::new(broken)).destroy(&fleet).await;
-        let told = format!("{}: {}", statuses(&report), u8::from(report.exit_code));
+        let told = format!("{}: {}", statuses(&report), exit_code(&report));
         assert_eq!(told, expected, "on_error {on_error}, {wrong}\n{report}");
         let healed = driver.destroy(&fleet).await;
-        assert_eq!((u8::from(healed.exit_code), world.world().machines.len()), (0, 0), "{healed}");
+        assert_eq!((exit_code(&healed), world.world().machines.len()), (0, 0), "{healed}");
     }
 }
 
@@ -165,6 +165,6 @@ async fn with_stop_what_is_running_comes_to_its_end_and_counts() {
         }
     });
     let report = Driver::of(&host).create(&own_fleet("on_error: stop, parallelism: 2", nodes)).await;
-    let told = (statuses(&report), u8::from(report.exit_code), world.world().made);
+    let told = (statuses(&report), exit_code(&report), world.world().made);
     assert_eq!(told, ("a failed, b changed, c skipped".to_owned(), 2, 1), "{report}");
 }

@@ -71,7 +71,7 @@ async fn the_first_one_lets_the_running_step_end_and_starts_nothing_new() {
     assert_eq!(statuses(&report), "a skipped, b skipped", "a was made and not configured: {report}");
     assert_eq!(world.world().machines.len(), 1, "the running step came to its end");
     assert_eq!(why(&report, "b"), "the run was stopped");
-    assert_eq!((report.interrupted, report.exit_code), (true, ExitCode::Failed), "{report}");
+    assert_eq!((report.interrupted, report.exit_code), (true, Some(ExitCode::Failed)), "{report}");
     assert_eq!(interruptions(&driver), [false]);
     let healed = driver.now_of(&world).create(&fleet).await;
     assert_eq!((statuses(&healed).as_str(), world.world().made), ("a changed, b changed", 2));
@@ -85,7 +85,7 @@ async fn the_second_one_cuts_the_running_step_off() {
     assert_eq!(statuses(&report), "a failed, b skipped", "{report}");
     assert!(why(&report, "a").starts_with("cut off; run again"), "{report}");
     assert_eq!(why(&report, "b"), "the run was cancelled");
-    assert_eq!((report.interrupted, report.exit_code), (true, ExitCode::Failed), "{report}");
+    assert_eq!((report.interrupted, report.exit_code), (true, Some(ExitCode::Failed)), "{report}");
     assert_eq!(interruptions(&driver), [true]);
     driver.now_of(&world).create(&fleet).await;
     assert_as_wanted(&fleet, &world.world().machines);
@@ -96,7 +96,7 @@ async fn what_was_done_before_counts_and_the_rest_is_partly() {
     let (world, fleet) = (memory(), two(""));
     for keys in [Keys::Stop, Keys::Cancel] {
         let (driver, report) = interrupted(&world, &fleet, ("create", "b"), keys).await;
-        assert_eq!((report.interrupted, report.exit_code), (true, ExitCode::Partly), "{report}");
+        assert_eq!((report.interrupted, report.exit_code), (true, Some(ExitCode::Partly)), "{report}");
         driver.now_of(&world).destroy(&fleet).await;
     }
 }
@@ -109,7 +109,7 @@ async fn an_interrupt_before_the_beginning_starts_nothing_and_reports_every_node
         stop(&driver.control);
         let report = driver.create(&fleet).await;
         assert_eq!((statuses(&report).as_str(), world.world().made), ("a skipped, b skipped", 0));
-        assert_eq!((report.interrupted, report.exit_code), (true, ExitCode::Failed), "{report}");
+        assert_eq!((report.interrupted, report.exit_code), (true, Some(ExitCode::Failed)), "{report}");
     }
 }
 
@@ -117,7 +117,10 @@ async fn an_interrupt_before_the_beginning_starts_nothing_and_reports_every_node
 async fn an_interrupt_after_the_last_step_began_is_no_interrupt() {
     let (world, fleet) = (memory(), two(""));
     let (driver, report) = interrupted(&world, &fleet, ("configure", "b"), Keys::Stop).await;
-    assert_eq!((statuses(&report).as_str(), report.exit_code), ("a changed, b changed", ExitCode::Done));
+    assert_eq!(
+        (statuses(&report).as_str(), report.exit_code),
+        ("a changed, b changed", Some(ExitCode::Done))
+    );
     assert_eq!((report.interrupted, interruptions(&driver).len()), (false, 0), "{report}");
 }
 

@@ -5,7 +5,10 @@ mod common;
 
 mod answers;
 mod blocked;
+mod cut_rollback;
 mod exit_codes;
 mod interrupt;
 mod order;
+mod replacing;
 mod rollback;
+mod unprintable;
