@@ -72,7 +72,7 @@ async fn a_node_that_needs_replacing_is_mended_in_place_holds_up_nobody_and_is_t
         assert_eq!(statuses(&report), "a changed, b changed, c changed", "{report}");
         let hint = report.nodes[0].hint.as_deref().unwrap_or_default();
         assert!(
-            hint.contains("image another -> this-machine") && hint.contains("only --replace"),
+            hint.contains("image another -> this-machine") && hint.contains("needs --replace"),
             "{report}"
         );
         assert_eq!(world.world().machines[0].state, MachineState::Running);

@@ -1,0 +1,75 @@
+//! A report in words.
+
+use std::fmt;
+
+use orch_model::HostName;
+
+use super::{NodeReport, NodeStatus, Report, RunState};
+use crate::log::one_line;
+
+/// A line per node, then what to try for each failure, then the counts. What providers said is shown without what could
+/// move a terminal's cursor; the JSON has it as it was.
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let hosts: Vec<&str> = self.hosts.iter().map(HostName::as_str).collect();
+        writeln!(f, "{} {} on {} (run {})\n", self.verb, self.manifest, hosts.join(", "), self.run)?;
+        let width = self.nodes.iter().map(|node| node.identity.node.as_str().len()).max().unwrap_or(0);
+        for node in &self.nodes {
+            write_node(f, node, width)?;
+        }
+        if let Some(error) = &self.journal_error {
+            writeln!(f, "\nthe journal could not be written: {}", one_line(error))?;
+        }
+        write_summary(f, self)
+    }
+}
+
+fn write_node(f: &mut fmt::Formatter<'_>, node: &NodeReport, width: usize) -> fmt::Result {
+    let (symbol, word) = match node.status {
+        NodeStatus::Changed => ('~', "changed"),
+        NodeStatus::Unchanged => ('=', "unchanged"),
+        NodeStatus::Failed => ('!', "failed"),
+        NodeStatus::Skipped => ('-', "skipped"),
+        NodeStatus::Unfinished => ('?', "unfinished"),
+    };
+    let done = node.steps.iter().filter(|step| step.status == NodeStatus::Changed);
+    let done: Vec<String> = done.map(|step| format!("{} {:.1}s", step.action, step.seconds)).collect();
+    let about = [node.why.join(": "), done.join(", ")].into_iter().filter(|part| !part.is_empty());
+    let about = about.collect::<Vec<_>>().join("; ");
+    let line = format!("  {symbol} {word:10} {:width$}  {}", node.identity.node.as_str(), one_line(&about));
+    writeln!(f, "{}", line.trim_end())?;
+    for note in node.steps.iter().filter_map(|step| step.note.as_ref()) {
+        writeln!(f, "      note: {}", one_line(note))?;
+    }
+    match &node.hint {
+        Some(hint) => writeln!(f, "      hint: {}", one_line(hint)),
+        None => Ok(()),
+    }
+}
+
+fn write_summary(f: &mut fmt::Formatter<'_>, report: &Report) -> fmt::Result {
+    let plural = if report.nodes.len() == 1 { "" } else { "s" };
+    write!(f, "\n{} node{plural}:", report.nodes.len())?;
+    let shown = [
+        (NodeStatus::Changed, "changed"),
+        (NodeStatus::Unchanged, "unchanged"),
+        (NodeStatus::Failed, "failed"),
+        (NodeStatus::Skipped, "skipped"),
+        (NodeStatus::Unfinished, "unfinished"),
+    ];
+    let mut separator = " ";
+    for (status, word) in shown {
+        let count = report.count(status);
+        if count > 0 {
+            write!(f, "{separator}{count} {word}")?;
+            separator = ", ";
+        }
+    }
+    write!(f, " · {:.1}s", report.duration().as_secs_f64())?;
+    match report.state {
+        RunState::Finished if report.interrupted => f.write_str(" · interrupted"),
+        RunState::Finished => Ok(()),
+        RunState::Running => f.write_str(" · still running"),
+        RunState::Killed => f.write_str(" · killed; run again to heal what it left"),
+    }
+}
