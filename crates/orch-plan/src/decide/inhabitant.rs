@@ -5,7 +5,7 @@ use alloc::format;
 
 use orch_model::{HostName, NodeName};
 
-use super::{Decider, Decision};
+use super::{Decider, Decision, is_ours};
 use crate::observed::Machine;
 use crate::plan::Verb;
 
@@ -92,10 +92,8 @@ impl<'f> Decider<'f> {
         described: &BTreeSet<(&HostName, &NodeName)>,
     ) -> bool {
         machine.marks.as_ref().is_some_and(|marks| {
-            let is_ours =
-                marks.site == self.fleet.site && marks.manifest == self.fleet.manifest && marks.host == *host;
             let goes = self.goal.verb == Verb::Destroy && self.goal.only.names(&marks.node);
-            is_ours && (goes || described.contains(&(host, &marks.node)))
+            is_ours(self.fleet, host, marks) && (goes || described.contains(&(host, &marks.node)))
         })
     }
 }

@@ -72,16 +72,17 @@ fn ours<'o>(fleet: &Fleet, observed: &'o Observed) -> Ours<'o> {
     let mut ours: Ours<'o> = BTreeMap::new();
     for (host, view) in observed.hosts.iter().filter(|(host, _)| fleet.hosts.contains_key(*host)) {
         for machine in view.machines() {
-            let marks = machine.marks.as_ref();
-            let mine = |marks: &&Marks| {
-                marks.site == fleet.site && marks.manifest == fleet.manifest && marks.host == *host
-            };
-            if let Some(marks) = marks.filter(mine) {
+            if let Some(marks) = machine.marks.as_ref().filter(|marks| is_ours(fleet, host, marks)) {
                 ours.entry(host).or_default().entry(&marks.node).or_default().push(machine);
             }
         }
     }
     ours
+}
+
+/// Whether a machine on a host belongs to this manifest of this site. Marks that name another host are a stranger's.
+fn is_ours(fleet: &Fleet, host: &HostName, marks: &Marks) -> bool {
+    marks.site == fleet.site && marks.manifest == fleet.manifest && marks.host == *host
 }
 
 struct Decider<'f> {
