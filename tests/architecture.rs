@@ -10,13 +10,15 @@ use std::process::Command;
 use serde_json::Value as Json;
 
 /// The crates of the workspace and what each may use of the others, tests included. Arrows point one way only:
-/// model <- plan <- run <- cli.
-const EDGES: [(&str, &[&str]); 5] = [
+/// model <- plan <- run <- providers <- cli, model <- node <- providers.
+const EDGES: [(&str, &[&str]); 7] = [
     ("orch-model", &[]),
     ("orch-plan", &["orch-model"]),
     ("orch-dag", &[]),
     ("orch-run", &["orch-dag", "orch-model", "orch-plan", "orch-run"]),
-    ("orch-cli", &["orch-model", "orch-plan", "orch-run"]),
+    ("orch-node", &["orch-model"]),
+    ("orch-providers", &["orch-model", "orch-node", "orch-plan", "orch-run"]),
+    ("orch-cli", &["orch-model", "orch-node", "orch-plan", "orch-providers", "orch-run"]),
 ];
 
 /// Crates that see no file, variable, clock or network, and what they may use from outside.

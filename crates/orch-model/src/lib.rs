@@ -11,6 +11,7 @@
 
 extern crate alloc;
 
+mod applied;
 mod catalog;
 mod check;
 pub mod config;
@@ -30,6 +31,7 @@ mod text;
 mod unit;
 mod word;
 
+pub use applied::{ApplyReport, ApplyStatus, HealthReport, Inspection, ResourceReport};
 pub use catalog::{Catalog, Scope, parse};
 pub use config::Config;
 pub use digest::Digest;

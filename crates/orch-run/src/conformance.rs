@@ -11,6 +11,7 @@ use uuid::Uuid;
 
 use crate::memory::{Fault, FaultKind, Faulty};
 use crate::permit::Permit;
+use crate::progress::Progress;
 use crate::provider::{Done, Order, Provider, ProviderError, Scope};
 use crate::transport::{Configured, Target, Transport};
 
@@ -239,15 +240,26 @@ pub async fn configuring_twice_changes_nothing<S: Subject>(subject: &S) {
     let made = create(subject, "web");
     apply(subject, &made).await.expect("configuring: it is made");
     let config = config(&made.identity);
-    let target = Target { identity: made.identity.clone(), uuid: made.uuid, mode: Mode::Push };
+    let target = Target {
+        identity: made.identity.clone(),
+        uuid: made.uuid,
+        mode: Mode::Push,
+        progress: Progress::to_nobody(),
+    };
     let (transport, permit) = (subject.transport(), subject.permit());
     let done = transport.configure(&target, &config, &permit).await;
-    assert!(matches!(done, Ok(Configured::Changed)), "configuring_once_changes_something: {done:?}");
+    assert!(
+        matches!(done, Ok(Configured { changed: true, .. })),
+        "configuring_once_changes_something: {done:?}"
+    );
     let configured = only_ours(subject, &made).await;
     assert_eq!(configured.applied, Applied::Digest(config.digest()), "what was configured is seen as such");
     let before = look(subject).await;
     let again = transport.configure(&target, &config, &permit).await;
-    assert!(matches!(again, Ok(Configured::Unchanged)), "configuring_twice_changes_nothing: {again:?}");
+    assert!(
+        matches!(again, Ok(Configured { changed: false, .. })),
+        "configuring_twice_changes_nothing: {again:?}"
+    );
     assert_eq!(before, look(subject).await, "configuring_twice_changes_nothing");
 }
 
@@ -287,6 +299,7 @@ fn create<S: Subject>(subject: &S, node: &str) -> Order {
         },
         uuid: Uuid::new_v4(),
         action: Action::Create { machine: subject.smallest(&format!("orch-conformance-{node}")) },
+        progress: Progress::to_nobody(),
     }
 }
 

@@ -115,6 +115,9 @@ pub enum Entry {
         node: Identity,
         /// What to try.
         hint: String,
+        /// The last lines of what tells more.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        evidence: Vec<String>,
     },
     /// Somebody asked the run to stop.
     Interrupted {

@@ -10,6 +10,7 @@ use thiserror::Error;
 use uuid::Uuid;
 
 use crate::permit::Permit;
+use crate::progress::Progress;
 use crate::transport::Transport;
 
 /// One kind of place where nodes live.
@@ -48,6 +49,8 @@ pub struct Order {
     pub uuid: Uuid,
     /// What to do.
     pub action: Action,
+    /// Whom to tell what is being done.
+    pub progress: Progress,
 }
 
 /// What became of an order.
@@ -78,6 +81,18 @@ pub enum ProviderError {
         /// Its reason.
         why: String,
     },
+    /// It tried, and it went wrong.
+    #[error("`{host}` failed: {why}")]
+    Failed {
+        /// The host.
+        host: HostName,
+        /// What went wrong.
+        why: String,
+        /// The last lines of what tells more.
+        evidence: Vec<String>,
+        /// The way out.
+        hint: String,
+    },
     /// It did not answer, or not to the end: whether anything happened is not known.
     #[error("`{host}` gave no answer: {why}")]
     NoAnswer {
@@ -94,6 +109,14 @@ impl ProviderError {
         matches!(self, Self::NoAnswer { .. })
     }
 
+    /// The last lines of what tells more.
+    pub fn evidence(&self) -> &[String] {
+        match self {
+            Self::Failed { evidence, .. } => evidence,
+            Self::NotOurs { .. } | Self::Refused { .. } | Self::NoAnswer { .. } => &[],
+        }
+    }
+
     /// What to try next.
     pub fn hint(&self) -> String {
         match self {
@@ -101,6 +124,7 @@ impl ProviderError {
                 "look at the machine: if it is yours, remove it by hand; a plan made now will see what is there".into()
             }
             Self::Refused { host, .. } => format!("mend what `{host}` complains about, and run again"),
+            Self::Failed { hint, .. } => hint.clone(),
             Self::NoAnswer { host, .. } => format!("see whether `{host}` is up and can be reached, and run again"),
         }
     }

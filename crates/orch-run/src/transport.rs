@@ -1,11 +1,15 @@
 //! The way to a node: how a configuration gets there, whoever hosts it.
 
+use std::ffi::OsString;
+use std::time::Duration;
+
 use async_trait::async_trait;
-use orch_model::{Config, Identity, Mode};
+use orch_model::{Config, Identity, Inspection, Mode};
 use thiserror::Error;
 use uuid::Uuid;
 
 use crate::permit::Permit;
+use crate::progress::Progress;
 
 /// The way to the nodes of a host.
 #[async_trait]
@@ -20,6 +24,34 @@ pub trait Transport: Send + Sync {
     ) -> Result<Configured, TransportError>;
 }
 
+/// The way into a node for those who look around in it, and for what people do there by hand: that is theirs to answer
+/// for. Nothing here is part of a run, so nothing needs a permit.
+#[async_trait]
+pub trait Door: Send + Sync {
+    /// Says what differs on the node from `config`, and whether it is healthy. Changes nothing.
+    async fn inspect(&self, target: &Target, config: &Config) -> Result<Inspection, TransportError>;
+
+    /// Runs a program on the node, without a shell in between, and waits for its end for at most `limit`.
+    async fn exec(&self, target: &Target, argv: &[String], limit: Duration) -> Result<Ended, TransportError>;
+
+    /// The command line that opens a session on the node, or runs `argv` in one; to be run in place of this program.
+    fn session(&self, target: &Target, argv: &[String]) -> Result<Vec<OsString>, TransportError>;
+
+    /// An `ssh_config` with which ordinary tools reach these nodes by their names. Nothing where they have no SSH.
+    fn ssh_config(&self, targets: &[Target]) -> Result<Option<String>, TransportError>;
+}
+
+/// How a program on a node ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ended {
+    /// Its exit code; none where a signal ended it.
+    pub code: Option<i32>,
+    /// What it wrote to standard output.
+    pub stdout: Vec<u8>,
+    /// What it wrote to standard error.
+    pub stderr: Vec<u8>,
+}
+
 /// The node that is meant.
 #[derive(Debug, Clone)]
 pub struct Target {
@@ -29,15 +61,17 @@ pub struct Target {
     pub uuid: Uuid,
     /// Who brings the configuration there.
     pub mode: Mode,
+    /// Whom to tell what is being done.
+    pub progress: Progress,
 }
 
 /// What became of a configuration.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Configured {
-    /// Something on the node was changed.
-    Changed,
-    /// It was as wanted already.
-    Unchanged,
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Configured {
+    /// Whether something on the node was changed.
+    pub changed: bool,
+    /// What is worth telling though it succeeded: what was skipped, and why.
+    pub notes: Vec<String>,
 }
 
 /// Why a node could not be configured.
@@ -50,6 +84,16 @@ pub enum TransportError {
         node: Identity,
         /// What was seen instead.
         why: String,
+        /// The last lines of what tells more.
+        evidence: Vec<String>,
+    },
+    /// Another machine answers in its place: its key is not the one that was pinned.
+    #[error("node `{node}` does not have the host key that it was made with, and is not spoken to: {why}")]
+    Impostor {
+        /// The node.
+        node: Identity,
+        /// What was seen instead.
+        why: String,
     },
     /// It was reached and could not make the configuration true.
     #[error("node `{node}` could not apply its configuration: {why}")]
@@ -58,6 +102,8 @@ pub enum TransportError {
         node: Identity,
         /// What it said.
         why: String,
+        /// The last lines of what tells more.
+        evidence: Vec<String>,
     },
 }
 
@@ -67,12 +113,23 @@ impl TransportError {
         matches!(self, Self::Unreachable { .. })
     }
 
+    /// The last lines of what tells more.
+    pub fn evidence(&self) -> &[String] {
+        match self {
+            Self::Unreachable { evidence, .. } | Self::Failed { evidence, .. } => evidence,
+            Self::Impostor { .. } => &[],
+        }
+    }
+
     /// What to try next.
     pub fn hint(&self) -> String {
         match self {
             Self::Unreachable { node, .. } => {
                 format!("see whether `{node}` is up and its network works, and run again")
             }
+            Self::Impostor { node, .. } => format!(
+                "find out who answers as `{node}`; if you changed its key yourself, `destroy` and `create` it anew"
+            ),
             Self::Failed { node, .. } => {
                 format!("mend the spec of `{node}` or what stands in its way, and run again")
             }

@@ -96,12 +96,12 @@ impl Transport for Flawed {
         permit: &Permit,
     ) -> Result<Configured, TransportError> {
         if self.flaw == Flaw::ConfiguresNothing {
-            return Ok(Configured::Changed);
+            return Ok(Configured { changed: true, notes: Vec::new() });
         }
         let done = self.inner.configure(target, config, permit).await?;
-        match (self.flaw, done) {
-            (Flaw::ConfiguresEveryTime, _) => return Ok(Configured::Changed),
-            (Flaw::ConfiguresByRestarting, Configured::Unchanged) => {
+        match (self.flaw, done.changed) {
+            (Flaw::ConfiguresEveryTime, _) => return Ok(Configured { changed: true, notes: Vec::new() }),
+            (Flaw::ConfiguresByRestarting, false) => {
                 self.inner.tamper("orch-conformance-web", |machine| machine.state = MachineState::Stopped);
             }
             _ => {}

@@ -156,8 +156,14 @@ impl<P: Transport> Transport for Faulty<P> {
     ) -> Result<Configured, TransportError> {
         let node = &target.identity;
         let fail = |lasting| match lasting {
-            Lasting::Passing => TransportError::Unreachable { node: node.clone(), why: "injected".into() },
-            Lasting::Final => TransportError::Failed { node: node.clone(), why: "injected".into() },
+            Lasting::Passing => TransportError::Unreachable {
+                node: node.clone(),
+                why: "injected".into(),
+                evidence: Vec::new(),
+            },
+            Lasting::Final => {
+                TransportError::Failed { node: node.clone(), why: "injected".into(), evidence: Vec::new() }
+            }
         };
         around(self.next(node), self.inner.configure(target, config, permit), fail).await
     }

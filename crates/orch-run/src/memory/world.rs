@@ -240,7 +240,11 @@ impl Transport for MemoryProvider {
         _permit: &Permit,
     ) -> Result<Configured, TransportError> {
         let wanted = Applied::Digest(config.digest());
-        let failed = |why: &str| TransportError::Failed { node: target.identity.clone(), why: why.into() };
+        let failed = |why: &str| TransportError::Failed {
+            node: target.identity.clone(),
+            why: why.into(),
+            evidence: Vec::new(),
+        };
         let world = self.world();
         let machine = world.machines.iter().find(|machine| bears(machine, target.uuid));
         let machine = machine.ok_or_else(|| failed("it does not exist"))?;
@@ -248,7 +252,7 @@ impl Transport for MemoryProvider {
             return Err(failed("it does not run"));
         }
         if machine.applied == wanted {
-            return Ok(Configured::Unchanged);
+            return Ok(Configured { changed: false, notes: Vec::new() });
         }
         let id = machine.id.clone();
         let applied = self.change(|world| {
@@ -259,6 +263,6 @@ impl Transport for MemoryProvider {
                 .for_each(|machine| machine.applied = wanted);
         });
         applied.map_err(|error| failed(&error.to_string()))?;
-        Ok(Configured::Changed)
+        Ok(Configured { changed: true, notes: Vec::new() })
     }
 }

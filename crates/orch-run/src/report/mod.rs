@@ -111,6 +111,9 @@ pub struct NodeReport {
     /// Why, where there is something to say: a reason, or an error with its causes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub why: Vec<String>,
+    /// The last lines of what tells more about a failure.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub evidence: Vec<String>,
     /// What to try next.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,

@@ -41,6 +41,9 @@ fn write_node(f: &mut fmt::Formatter<'_>, node: &NodeReport, width: usize) -> fm
     for note in node.steps.iter().filter_map(|step| step.note.as_ref()) {
         writeln!(f, "      note: {}", one_line(note))?;
     }
+    for line in &node.evidence {
+        writeln!(f, "      | {}", one_line(line))?;
+    }
     match &node.hint {
         Some(hint) => writeln!(f, "      hint: {}", one_line(hint)),
         None => Ok(()),

@@ -16,7 +16,7 @@ use crate::runner::{REFUSED_HINT, Step, steps};
 #[derive(Default)]
 pub(super) struct Told<'e> {
     steps: BTreeMap<&'e str, &'e Arc<TaskReport<StepValue>>>,
-    hints: BTreeMap<&'e Identity, &'e str>,
+    advice: BTreeMap<&'e Identity, (&'e str, &'e [String])>,
     rolled_back: BTreeMap<&'e Identity, Option<&'e str>>,
     pub(super) interrupted: bool,
     pub(super) finished_at: Option<Timestamp>,
@@ -35,8 +35,8 @@ impl<'e> Told<'e> {
                 Entry::Step { entry: orch_dag::Entry::Ended(report), .. } => {
                     told.steps.insert(&report.name, report);
                 }
-                Entry::Advice { node, hint, .. } => {
-                    told.hints.insert(node, hint);
+                Entry::Advice { node, hint, evidence, .. } => {
+                    told.advice.insert(node, (hint, evidence));
                 }
                 Entry::Interrupted { .. } => told.interrupted = true,
                 Entry::RollingBack { node, .. } => {
@@ -86,7 +86,9 @@ fn explain(report: &mut NodeReport, node: &NodePlan, told: &Told<'_>) {
     }
     if report.status == NodeStatus::Failed {
         let known = node.is_refused().then_some(REFUSED_HINT);
-        report.hint = told.hints.get(&node.identity).copied().or(known).map(str::to_owned);
+        let advice = told.advice.get(&node.identity);
+        report.hint = advice.map(|(hint, _)| *hint).or(known).map(str::to_owned);
+        report.evidence = advice.map(|(_, evidence)| evidence.to_vec()).unwrap_or_default();
     }
     let is_up = matches!(report.status, NodeStatus::Changed | NodeStatus::Unchanged);
     if is_up && node.verdict == Verdict::NeedsReplace {
@@ -143,7 +145,7 @@ fn lose(report: &mut NodeReport, loss: &str, told: &Told<'_>) {
     }
     report.status = NodeStatus::Failed;
     report.why.push(loss.to_owned());
-    let advice = told.hints.get(&report.identity);
+    let advice = told.advice.get(&report.identity).map(|(hint, _)| hint);
     report.hint = Some(advice.map_or_else(|| anew.to_owned(), |advice| format!("{advice}; {anew}")));
 }
 
@@ -152,6 +154,7 @@ fn unfinished(identity: &Identity) -> NodeReport {
         identity: identity.clone(),
         status: NodeStatus::Unchanged,
         why: Vec::new(),
+        evidence: Vec::new(),
         hint: None,
         timed_out: false,
         steps: Vec::new(),

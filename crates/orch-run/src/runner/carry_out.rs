@@ -11,9 +11,10 @@ use orch_plan::{Action, HostView, Plan, confirm};
 use thiserror::Error;
 use uuid::Uuid;
 
-use super::{Means, Patience};
+use super::{Means, Patience, Watch};
 use crate::journal::{Entry, JournalFileError, RunJournal, StepValue};
 use crate::permit::Permit;
+use crate::progress::Progress;
 use crate::provider::{Done, Order, Place, Places, ProviderError, Scope};
 use crate::transport::{Configured, Target, TransportError};
 
@@ -75,6 +76,15 @@ impl StepError {
         }
     }
 
+    /// The last lines of what tells more.
+    fn evidence(&self) -> &[String] {
+        match self {
+            Self::Provider(error) => error.evidence(),
+            Self::Transport(error) => error.evidence(),
+            Self::Refused(_) | Self::TimedOut { .. } | Self::NotSeen { .. } | Self::Journal(_) => &[],
+        }
+    }
+
     /// As the engine sees it: whether it is worth another try, and whether time was the cause.
     pub(crate) fn into_task_error(self) -> TaskError {
         let (passing, late) = (self.is_passing(), matches!(self, Self::TimedOut { .. }));
@@ -95,6 +105,7 @@ pub(crate) struct Work {
     permit: Permit,
     journal: Arc<RunJournal>,
     patience: Patience,
+    watch: Watch,
     /// The marks of machines that this run makes, or finishes making.
     marks: Mutex<BTreeMap<Identity, Mark>>,
 }
@@ -124,6 +135,7 @@ impl Work {
             permit: means.permit.clone(),
             journal: Arc::clone(&means.journal),
             patience: means.patience.clone(),
+            watch: Arc::clone(&means.watch),
             marks: Mutex::default(),
         }
     }
@@ -157,7 +169,12 @@ impl Work {
             (None, Some(action)) => self.act(identity, action, attempt).await,
         };
         if let Err(error) = &done {
-            let advice = Entry::Advice { at: Timestamp::now(), node: identity.clone(), hint: error.hint() };
+            let advice = Entry::Advice {
+                at: Timestamp::now(),
+                node: identity.clone(),
+                hint: error.hint(),
+                evidence: error.evidence().to_vec(),
+            };
             // A journal that cannot be written stops the engine by itself; the advice alone is no reason to.
             let _ = self.journal.append(advice).await;
         }
@@ -185,15 +202,16 @@ impl Work {
         match (answer, seen) {
             // Whether the tries before this one changed something is not known. What waits for a change must not miss
             // one, so it is called changed, and the note says that this is a guess.
-            (Ok(Ok(false)), Ok(())) if attempt > 1 => {
-                Ok(outcome(true, Some("an earlier try may have changed it".to_owned())))
+            (Ok(Ok(Configured { changed: false, notes })), Ok(())) if attempt > 1 => {
+                let guess = "an earlier try may have changed it".to_owned();
+                Ok(outcome(true, notes.into_iter().chain([guess]).collect()))
             }
-            (Ok(Ok(changed)), Ok(())) => Ok(outcome(changed, None)),
+            (Ok(Ok(done)), Ok(())) => Ok(outcome(done.changed, done.notes)),
             (Ok(Err(error)), Ok(())) => {
-                Ok(outcome(true, Some(format!("read back as done, although: {error}"))))
+                Ok(outcome(true, vec![format!("read back as done, although: {error}")]))
             }
             (Err(_), Ok(())) => {
-                Ok(outcome(true, Some(format!("read back as done, with no answer in {limit:?}"))))
+                Ok(outcome(true, vec![format!("read back as done, with no answer in {limit:?}")]))
             }
             (Ok(Ok(_)), Err(seen)) => Err(StepError::NotSeen { seen }),
             (Ok(Err(error)), Err(_)) => Err(error),
@@ -230,16 +248,28 @@ impl Work {
         marks.get(identity).map(|mark| mark.uuid)
     }
 
-    async fn effect(&self, identity: &Identity, action: &Action, uuid: Uuid) -> Result<bool, StepError> {
+    async fn effect(
+        &self,
+        identity: &Identity,
+        action: &Action,
+        uuid: Uuid,
+    ) -> Result<Configured, StepError> {
         let place = self.place(identity)?;
+        let (watch, node) = (Arc::clone(&self.watch), identity.clone());
+        let progress = Progress::to(move |doing| watch(&node, doing));
         if let Action::Configure { config, mode, .. } = action {
-            let target = Target { identity: identity.clone(), uuid, mode: *mode };
-            let done = place.transport.configure(&target, config, &self.permit).await?;
-            return Ok(done == Configured::Changed);
+            let target = Target { identity: identity.clone(), uuid, mode: *mode, progress };
+            return Ok(place.transport.configure(&target, config, &self.permit).await?);
         }
-        let order =
-            Order { site: self.site.clone(), identity: identity.clone(), uuid, action: action.clone() };
-        Ok(place.provider.apply(&order, &self.permit).await? == Done::Changed)
+        let order = Order {
+            site: self.site.clone(),
+            identity: identity.clone(),
+            uuid,
+            action: action.clone(),
+            progress,
+        };
+        let done = place.provider.apply(&order, &self.permit).await?;
+        Ok(Configured { changed: done == Done::Changed, notes: Vec::new() })
     }
 
     /// Looks at a node's host, within its time. A host that shows nothing is not an empty one, so that is an error.
@@ -291,7 +321,7 @@ impl Work {
     }
 }
 
-fn outcome(changed: bool, note: Option<String>) -> Outcome<StepValue> {
+fn outcome(changed: bool, notes: Vec<String>) -> Outcome<StepValue> {
     let outcome = if changed { Outcome::changed() } else { Outcome::unchanged() };
-    outcome.with(StepValue { note })
+    outcome.with(StepValue { note: (!notes.is_empty()).then(|| notes.join("; ")) })
 }

@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use orch_dag::{
     Control, Failure, Hooks, OnError as DagOnError, Retry, Runner, SkipReason, Status, TaskReport,
 };
-use orch_model::OnError;
+use orch_model::{Identity, OnError};
 use orch_plan::{Plan, Verb};
 
 use crate::journal::{Entry, RunJournal, StepValue};
@@ -48,6 +48,9 @@ impl Default for Patience {
     }
 }
 
+/// Is told what is being done to a node; it must be quick.
+pub type Watch = Arc<dyn Fn(&Identity, &str) + Send + Sync>;
+
 /// With what a plan is carried out.
 pub struct Means {
     /// The hosts.
@@ -61,6 +64,8 @@ pub struct Means {
     pub control: Control,
     /// Who is told while it goes on. A rollback is a second plan to them.
     pub hooks: Arc<dyn Hooks<StepValue>>,
+    /// Who is told what a step is doing while it does it.
+    pub watch: Watch,
     /// How long things are waited for.
     pub patience: Patience,
 }

@@ -79,8 +79,12 @@ impl Transport for Around {
         let node = target.identity.clone();
         match self.gate("configure", &node).await {
             Gate::Open => self.inner.configure(target, config, permit).await,
-            Gate::Refused => Err(TransportError::Failed { node, why: "injected".into() }),
-            Gate::NoAnswer => Err(TransportError::Unreachable { node, why: "injected".into() }),
+            Gate::Refused => {
+                Err(TransportError::Failed { node, why: "injected".into(), evidence: Vec::new() })
+            }
+            Gate::NoAnswer => {
+                Err(TransportError::Unreachable { node, why: "injected".into(), evidence: Vec::new() })
+            }
         }
     }
 }

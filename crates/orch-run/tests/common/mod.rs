@@ -142,6 +142,7 @@ impl Driver {
             journal: Arc::new(journal),
             control: self.control.clone(),
             hooks: Arc::clone(&self.hooks),
+            watch: Arc::new(|_, _| {}),
             patience: self.patience.clone(),
         };
         let report = run(plan, means).await;

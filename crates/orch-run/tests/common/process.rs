@@ -267,6 +267,7 @@ async fn drive(job: &Job) -> Said {
         journal: Arc::new(journal.when_written(killing)),
         control: Control::new(),
         hooks: Arc::new(Silent),
+        watch: Arc::new(|_, _| {}),
         patience: driver.patience.clone(),
     };
     let report = run(&plan, means).await;

@@ -1,0 +1,11 @@
+//! Where nodes live, and the way to them.
+//!
+//! A provider decides nothing that the plan did not. [`local`] makes real machines out of this one; [`ssh`] is the way
+//! to any node that runs an SSH server, whoever hosts it.
+
+mod ground;
+pub mod local;
+pub mod remote;
+pub mod ssh;
+
+pub use ground::{Base, Ground, GroundError, Obstacle, Preflight};

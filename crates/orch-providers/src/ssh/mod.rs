@@ -1,0 +1,1 @@
+//! The way to nodes that run an SSH server.
