@@ -3,9 +3,10 @@
 use std::error::Error;
 use std::path::PathBuf;
 
-use orch_model::Problems;
+use orch_model::{NodeName, Problems};
+use orch_providers::{GroundError, Obstacle};
 use orch_run::load::LoadError;
-use orch_run::{ExitCode, JournalFileError, StateDirError};
+use orch_run::{ExitCode, JournalFileError, LockError, StateDirError, TransportError, TrialError};
 use thiserror::Error;
 
 /// Why a command could not answer.
@@ -23,6 +24,62 @@ pub(crate) enum Failure {
     /// A journal cannot be read.
     #[error(transparent)]
     Journal(#[from] JournalFileError),
+    /// A host cannot be spoken to.
+    #[error(transparent)]
+    Ground(#[from] GroundError),
+    /// Another run has a host.
+    #[error(transparent)]
+    Lock(#[from] LockError),
+    /// Something stands in the way of a plan.
+    #[error("{}, and nothing was touched", in_the_way(.0))]
+    Obstacles(Vec<Obstacle>),
+    /// Nodes are to fetch their configuration, and there is nobody to fetch it from.
+    #[error("{} to fetch {} configuration, and there is no server for that yet", are(.0), their(.0))]
+    NoServer(Vec<NodeName>),
+    /// Nobody was there to be asked.
+    #[error("this destroys machines, and there is no terminal to ask on")]
+    NobodyToAsk,
+    /// Somebody was asked, and did not say yes.
+    #[error("nothing was destroyed, since you did not say yes")]
+    NotConfirmed,
+    /// A trial would destroy what it did not make.
+    #[error("{} there already, and `test` would destroy what it did not make", are(.0))]
+    InTheWayOfTest(Vec<NodeName>),
+    /// The fleet has no such node.
+    #[error("manifest `{manifest}` has no node `{node}`")]
+    NoSuchNode {
+        /// The node.
+        node: NodeName,
+        /// The manifest.
+        manifest: String,
+        /// The nodes that there are.
+        known: String,
+    },
+    /// A node is not there to go to.
+    #[error("node `{node}` {why}")]
+    NotThere {
+        /// The node.
+        node: NodeName,
+        /// What it is instead.
+        why: String,
+    },
+    /// A node cannot be gone to.
+    #[error(transparent)]
+    Transport(#[from] TransportError),
+    /// A program that takes the place of this one cannot be started.
+    #[error("`{program}` cannot be started")]
+    NotStarted {
+        /// The program.
+        program: String,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// The nodes have no SSH.
+    #[error("the nodes of `{0}` have no SSH server")]
+    NoSsh(String),
+    /// The parts that run at once cannot be set up.
+    #[error("this machine does not let orch start its threads")]
+    NoThreads(#[source] std::io::Error),
     /// There are no runs yet.
     #[error("there are no runs yet")]
     NoRuns,
@@ -61,27 +118,50 @@ pub(crate) enum Failure {
 impl Failure {
     /// What to try next.
     pub(crate) fn hint(&self) -> Option<String> {
-        match self {
-            Self::Load(error) => Some(error.hint().into()),
-            Self::StateDir(error) => Some(error.hint().into()),
-            Self::Journal(JournalFileError::Unknown(_)) => Some("`orch runs list` shows the runs".into()),
-            Self::Exists(_) => Some("name a folder that is empty or does not exist".into()),
-            Self::UnknownKind(_) => Some("choose from site, host, manifest, spec, preset and posture".into()),
-            Self::Observed { .. } => {
-                Some("docs/observed.md in the repository of orch says what belongs in it".into())
+        let hint = match self {
+            Self::Load(error) => error.hint(),
+            Self::StateDir(error) => error.hint(),
+            Self::Lock(error) => return Some(error.hint()),
+            Self::Transport(error) => return Some(error.hint()),
+            Self::Journal(JournalFileError::Unknown(_)) => "`orch runs list` shows the runs",
+            Self::Exists(_) => "name a folder that is empty or does not exist",
+            Self::UnknownKind(_) => "choose from site, host, manifest, spec, preset and posture",
+            Self::Observed { .. } => "docs/observed.md in the repository of orch says what belongs in it",
+            Self::Ground(error) => error.hint(),
+            Self::NoServer(_) => "`--mode push` has the driver bring it there",
+            Self::NobodyToAsk => "say --yes",
+            Self::InTheWayOfTest(_) => "`destroy` them first, or test a manifest of its own",
+            Self::NoSuchNode { known, .. } => return Some(format!("choose from {known}")),
+            Self::NotThere { .. } => {
+                "`orch status` shows what is there, `orch create` makes and starts what is not"
             }
+            Self::NoSsh(_) => "`orch ssh` and `orch exec` go in without it",
             Self::Problems(_)
             | Self::Journal(_)
+            | Self::Obstacles(_)
+            | Self::NotConfirmed
+            | Self::NotStarted { .. }
+            | Self::NoThreads(_)
             | Self::NoRuns
             | Self::Unread { .. }
-            | Self::Unwritten { .. } => None,
-        }
+            | Self::Unwritten { .. } => return None,
+        };
+        Some(hint.to_owned())
     }
 
     /// The exit code: nothing was touched, whatever it was.
     pub(crate) const fn exit_code(&self) -> ExitCode {
         match self {
-            Self::NoRuns | Self::Journal(_) | Self::Unwritten { .. } => ExitCode::Failed,
+            Self::NoRuns
+            | Self::Journal(_)
+            | Self::Unwritten { .. }
+            | Self::Lock(_)
+            | Self::NotConfirmed
+            | Self::NotThere { .. }
+            | Self::Transport(_)
+            | Self::NotStarted { .. }
+            | Self::NoSsh(_)
+            | Self::NoThreads(_) => ExitCode::Failed,
             _ => ExitCode::Invalid,
         }
     }
@@ -99,8 +179,37 @@ impl Failure {
     }
 }
 
+impl From<TrialError> for Failure {
+    fn from(error: TrialError) -> Self {
+        match error {
+            TrialError::Journal(error) => Self::Journal(error),
+            TrialError::Problems(problems) => Self::Problems(problems),
+        }
+    }
+}
+
 impl From<Problems> for Failure {
     fn from(problems: Problems) -> Self {
         Self::Problems(problems)
     }
+}
+
+fn in_the_way(obstacles: &[Obstacle]) -> String {
+    match obstacles {
+        [obstacle] => obstacle.what.clone(),
+        several => format!("{} things stand in the way", several.len()),
+    }
+}
+
+/// `node `a` is`, ``nodes `a`, `b` are``.
+fn are(nodes: &[NodeName]) -> String {
+    let names: Vec<String> = nodes.iter().map(|node| format!("`{node}`")).collect();
+    match nodes {
+        [_] => format!("node {} is", names.join(", ")),
+        _ => format!("nodes {} are", names.join(", ")),
+    }
+}
+
+const fn their(nodes: &[NodeName]) -> &'static str {
+    if nodes.len() == 1 { "its" } else { "their" }
 }

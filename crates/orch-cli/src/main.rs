@@ -2,10 +2,16 @@
 
 mod args;
 mod failure;
+mod inner;
 mod output;
 mod paint;
+mod runtime;
+mod scene;
 mod site;
+mod stage;
+mod telling;
 mod verbs;
+mod view;
 
 use std::process::ExitCode;
 
@@ -13,6 +19,9 @@ use args::Cli;
 use output::Output;
 
 fn main() -> ExitCode {
+    if let Some(code) = inner::face(std::env::args_os()) {
+        return code;
+    }
     let (cli, output) = match Cli::read(std::env::args_os()) {
         Ok(cli) => {
             let output = Output::new(cli.json);

@@ -40,6 +40,23 @@ impl Output {
         }
     }
 
+    /// Gives a part of an answer that is for people.
+    pub(crate) fn say(&self, line: &dyn Display) {
+        if !self.json {
+            print_text(line);
+        }
+    }
+
+    /// Gives what a program wrote, as it is, with a line break at its end.
+    pub(crate) fn pass_on(&self, bytes: &[u8]) {
+        if !self.json && !bytes.is_empty() {
+            write_bytes(bytes);
+            if !bytes.ends_with(b"\n") {
+                write_bytes(b"\n");
+            }
+        }
+    }
+
     /// Ends a command: prints what went wrong, and gives the exit code.
     pub(crate) fn close(&self, done: Result<ExitCode, Failure>) -> u8 {
         let code = match done {
@@ -53,12 +70,19 @@ impl Output {
     }
 
     fn explain(&self, failure: &Failure) {
-        if let Failure::Problems(problems) = failure {
-            note(problems);
-        } else {
-            note(&format!("error: {}", failure.chain()));
-            if let Some(hint) = failure.hint() {
-                note(&format!("hint: {hint}"));
+        match failure {
+            Failure::Problems(problems) => note(problems),
+            Failure::Obstacles(obstacles) => {
+                for obstacle in obstacles {
+                    note(&format!("error: {}\nhint: {}", obstacle.what, obstacle.hint));
+                }
+                note(&"nothing was touched");
+            }
+            failure => {
+                note(&format!("error: {}", failure.chain()));
+                if let Some(hint) = failure.hint() {
+                    note(&format!("hint: {hint}"));
+                }
             }
         }
         if self.json {
@@ -114,6 +138,13 @@ fn error_document(failure: &Failure) -> Json {
             let message = format!("{} problem{plural}", problems.len());
             json!({ "error": { "message": message, "problems": problems } })
         }
+        Failure::Obstacles(obstacles) => {
+            let shown: Vec<Json> = obstacles
+                .iter()
+                .map(|obstacle| json!({ "what": obstacle.what, "hint": obstacle.hint }))
+                .collect();
+            json!({ "error": { "message": failure.chain(), "obstacles": shown } })
+        }
         failure => json!({ "error": { "message": failure.chain(), "hint": failure.hint() } }),
     }
 }
@@ -121,8 +152,12 @@ fn error_document(failure: &Failure) -> Json {
 /// Writes to standard output. A reader that has gone away (`orch plan | head`) is no failure of ours; a full disk is, and
 /// an answer that was lost must not look like one that was given.
 fn write_out(text: &str) {
+    write_bytes(text.as_bytes());
+}
+
+fn write_bytes(bytes: &[u8]) {
     let mut out = io::stdout();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    match out.write_all(bytes).and_then(|()| out.flush()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             note(&format!("error: standard output cannot be written: {error}"));
             std::process::exit(u8::from(ExitCode::Failed).into());

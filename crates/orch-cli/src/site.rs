@@ -1,6 +1,6 @@
 //! The first lines of the flow, which every verb about a manifest shares: files, catalog, request.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use orch_model::{Catalog, ManifestName, Problem, Problems, Request, Sources};
 use orch_run::load;
@@ -9,19 +9,18 @@ use crate::args::{Cli, OptionalManifest, Placement, RequiredManifest};
 use crate::failure::Failure;
 use crate::output;
 
-/// Reads the site that the command is about.
-pub(crate) fn sources(cli: &Cli) -> Result<Sources, Failure> {
+/// The folder of the site that the command is about.
+pub(crate) fn root(cli: &Cli) -> Result<PathBuf, Failure> {
     let here = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
-    let root = load::find(cli.site.as_deref(), &here)?;
-    Ok(load::site(&root)?)
+    Ok(load::find(cli.site.as_deref(), &here)?)
 }
 
 /// The manifest that the command is about, with the site's files.
 pub(crate) fn with_manifest(
-    cli: &Cli,
+    root: &Path,
     manifest: &RequiredManifest,
 ) -> Result<(Sources, ManifestName), Failure> {
-    let site = sources(cli)?;
+    let site = load::site(root)?;
     match (&manifest.manifest, &manifest.manifest_file) {
         (_, Some(file)) => {
             let stem = file.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();

@@ -1,9 +1,25 @@
 //! The small program on a node: makes its configuration true, says what differs, and is the init of local nodes.
 //!
-//! It knows no provider, needs no runtime and no shell. The `orch-node` binary is a thin face of [`command`]; `orch`
+//! It knows no provider, needs no runtime and no shell. The `orch-node` binary is a thin face of [`command()`]; `orch`
 //! links this library and does the same when it is called by that name.
 
+mod accounts;
+mod apply;
+mod cancel;
 mod command;
+mod error;
+mod health;
 pub mod init;
+mod lines;
+mod node;
+mod package_manager;
+mod push;
+mod resource;
+mod settings_file;
+mod ssh_server;
+mod state;
+mod systemd;
+mod tool;
+mod worker;
 
 pub use command::command;

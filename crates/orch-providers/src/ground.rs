@@ -4,10 +4,13 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use orch_model::{Fleet, HostName};
-use orch_plan::Plan;
-use orch_run::{Door, Places, StateDir};
+use orch_model::{Fleet, HostName, Provider, ProviderKind};
+use orch_plan::{Action, MachineSpec, Plan};
+use orch_run::{Door, Place, Places, StateDir};
 use thiserror::Error;
+
+use crate::local::{Local, Setup};
+use crate::ssh::SshSettings;
 
 /// Where things are that hosts are spoken to from.
 #[derive(Debug, Clone)]
@@ -16,6 +19,8 @@ pub struct Base {
     pub state: StateDir,
     /// The site's folder; paths in host files are relative to it.
     pub site: PathBuf,
+    /// This program, which starts itself for what needs a process of its own.
+    pub program: PathBuf,
 }
 
 /// Every host of a fleet, with those who speak to it.
@@ -24,19 +29,27 @@ pub struct Ground {
     pub places: Places,
     /// For looking around, and for people.
     pub doors: BTreeMap<HostName, Arc<dyn Door>>,
+    locals: BTreeMap<HostName, Local>,
 }
 
 /// A host that cannot be spoken to.
 #[derive(Debug, Error)]
 pub enum GroundError {
     /// There is no provider for it yet.
-    #[error("host `{host}` is of a kind that cannot be spoken to yet: {provider}")]
+    #[error("host `{host}` cannot be spoken to: there is no provider for `{kind}` yet")]
     NoProvider {
         /// The host.
         host: HostName,
         /// Its kind.
-        provider: &'static str,
+        kind: ProviderKind,
     },
+}
+
+impl GroundError {
+    /// What to try next.
+    pub const fn hint(&self) -> &'static str {
+        "place the nodes on a host whose provider is `local`, with -H or in the manifest"
+    }
 }
 
 /// What is said of a plan before anything is touched.
@@ -58,13 +71,53 @@ pub struct Obstacle {
 }
 
 impl Ground {
-    /// Finds out who speaks to each host of a fleet. Touches nothing.
-    pub fn of(_fleet: &Fleet, _base: &Base) -> Result<Self, GroundError> {
-        Ok(Self { places: Places::new(), doors: BTreeMap::new() })
+    /// Finds out who speaks to each host of a fleet, and which hosts nobody can speak to yet. Touches nothing.
+    pub fn of(fleet: &Fleet, base: &Base) -> (Self, BTreeMap<HostName, GroundError>) {
+        let mut mute = BTreeMap::new();
+        let mut ground = Self { places: Places::new(), doors: BTreeMap::new(), locals: BTreeMap::new() };
+        for (name, host) in &fleet.hosts {
+            let Provider::Local = host.provider else {
+                let unknown = GroundError::NoProvider { host: name.clone(), kind: host.provider.kind() };
+                mute.insert(name.clone(), unknown);
+                continue;
+            };
+            let local = Local::new(Setup {
+                host: name.clone(),
+                state: base.state.clone(),
+                site: base.site.clone(),
+                user: host.node_user.clone(),
+                program: base.program.clone(),
+            });
+            let mut settings = SshSettings::new(base.state.ssh(), local.identity());
+            settings.reach = fleet.settings.timeouts.boot.duration();
+            settings.limits.apply = fleet.settings.timeouts.config.duration();
+            let way = Arc::new(local.way(settings));
+            let provider = Arc::new(local.clone());
+            ground.places.insert(name.clone(), Place { provider, transport: Arc::clone(&way) as _ });
+            ground.doors.insert(name.clone(), way);
+            ground.locals.insert(name.clone(), local);
+        }
+        (ground, mute)
     }
 
     /// Says what would stand in the way of a plan, and what would be less than it asks for. Changes nothing.
-    pub async fn preflight(&self, _plan: &Plan) -> Preflight {
-        Preflight::default()
+    pub async fn preflight(&self, plan: &Plan) -> Preflight {
+        let mut all = Preflight::default();
+        for (host, local) in &self.locals {
+            let on_host = plan.nodes.iter().filter(|node| node.identity.host == *host);
+            let wanted: Vec<MachineSpec> = on_host.flat_map(|node| &node.up).filter_map(made).collect();
+            let said = local.preflight(wanted).await;
+            all.obstacles.extend(said.obstacles);
+            all.caveats.extend(said.caveats);
+        }
+        all
+    }
+}
+
+/// The machine that an action makes.
+fn made(action: &Action) -> Option<MachineSpec> {
+    match action {
+        Action::Create { machine } | Action::Adopt { machine, .. } => Some(machine.clone()),
+        _ => None,
     }
 }

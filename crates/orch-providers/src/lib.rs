@@ -5,6 +5,7 @@
 
 mod ground;
 pub mod local;
+pub mod push;
 pub mod remote;
 pub mod ssh;
 

@@ -7,7 +7,11 @@
 //!
 //! Nothing is decided here that a plan could decide, and nothing is called done that was not read back.
 
+mod doors;
+mod driver;
+mod execute;
 mod journal;
+pub mod live;
 pub mod load;
 mod lock;
 pub mod log;
@@ -19,13 +23,18 @@ mod report;
 mod runner;
 mod runs;
 mod state_dir;
+pub mod status;
 mod transport;
+mod trial;
 
 #[cfg(feature = "memory")]
 pub mod conformance;
 #[cfg(feature = "memory")]
 pub mod memory;
 
+pub use doors::{Doors, Presence, picked};
+pub use driver::Driver;
+pub use execute::{ExecOutcome, Execution, NodeExecution};
 pub use journal::{Entry, JournalFileError, RunId, RunJournal, StepValue};
 pub use lock::{Holder, HostLocks, LockError};
 pub use observe::observe;
@@ -37,4 +46,6 @@ pub use report::{ExitCode, NodeReport, NodeStatus, Report, RunState, StepReport}
 pub use runner::{Means, Patience, Watch, run};
 pub use runs::{RunSummary, Runs};
 pub use state_dir::{StateDir, StateDirError};
+pub use status::Standing;
 pub use transport::{Configured, Door, Ended, Target, Transport, TransportError};
+pub use trial::{Phase, Trial, TrialError, TrialReport};

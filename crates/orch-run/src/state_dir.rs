@@ -59,6 +59,21 @@ impl StateDir {
         make(self.runs())
     }
 
+    /// The folder of machines that live on this computer; it need not exist.
+    pub fn local(&self) -> PathBuf {
+        self.root.join("local")
+    }
+
+    /// The folder of the driver's own keys; it need not exist.
+    pub fn keys(&self) -> PathBuf {
+        self.root.join("keys")
+    }
+
+    /// The folder in which the ways to nodes are written down for `ssh`; it need not exist.
+    pub fn ssh(&self) -> PathBuf {
+        self.root.join("ssh")
+    }
+
     /// Makes the folder of locks.
     pub fn make_locks(&self) -> Result<PathBuf, StateDirError> {
         make(self.root.join("locks"))

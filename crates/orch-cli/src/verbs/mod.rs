@@ -1,10 +1,15 @@
 //! One module for each verb: arguments in, an answer out.
 
+mod act;
+mod exec;
 mod graph;
 mod init;
 mod plan;
 mod reference;
 mod runs;
+mod session;
+mod status;
+mod trial;
 mod validate;
 
 use orch_run::ExitCode;
@@ -18,6 +23,14 @@ pub(crate) fn run(cli: &Cli, output: &Output) -> Result<ExitCode, Failure> {
     match &cli.verb {
         VerbArgs::Validate { manifest, placement } => validate::run(cli, manifest, placement, output),
         VerbArgs::Plan(args) => plan::run(cli, args, output),
+        VerbArgs::Create(args) => act::create(cli, args, output),
+        VerbArgs::Config(args) => act::config(cli, args, output),
+        VerbArgs::Status(about) => status::run(cli, about, output),
+        VerbArgs::Test(args) => trial::run(cli, args, output),
+        VerbArgs::Exec(args) => exec::run(cli, args, output),
+        VerbArgs::Ssh(args) => session::ssh(cli, args),
+        VerbArgs::SshConfig(about) => session::ssh_config(cli, about, output),
+        VerbArgs::Destroy(args) => act::destroy(cli, args, output),
         VerbArgs::Graph { manifest, host, format, output: file } => {
             graph::run(cli, manifest, host.as_ref(), *format, file.as_deref(), output)
         }

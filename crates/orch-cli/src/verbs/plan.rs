@@ -4,55 +4,46 @@ use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::Path;
 
-use orch_model::{Fleet, HostName, Scope, parse, resolve};
-use orch_plan::{Goal, HostView, Observed, Selection, Verb, plan};
+use orch_plan::{Goal, Observed, plan};
 use orch_run::ExitCode;
 
-use crate::args::{self, Cli, PlanArgs};
+use crate::args::{Cli, PlanArgs};
 use crate::failure::Failure;
 use crate::output::{self, Output};
-use crate::site;
+use crate::runtime::block_on;
+use crate::scene::Scene;
 
 pub(crate) fn run(cli: &Cli, args: &PlanArgs, output: &Output) -> Result<ExitCode, Failure> {
-    let (sources, name) = site::with_manifest(cli, &args.manifest)?;
-    let scope = Scope::Manifest { name: &name, host: args.placement.host.as_ref() };
-    let catalog = parse(&sources, scope)?;
-    output::warn(catalog.warnings());
-    site::warn_of_no_name(&catalog);
-    let fleet = resolve(&catalog, &args.placement.request(name))?;
-    let observed = match &args.observed {
-        Some(file) => read_observed(file)?,
-        None => nothing_on(&fleet),
+    let about = &args.about;
+    let scene = Scene::of(cli, &about.manifest, &about.placement, Some(&args.pace))?;
+    let goal = Goal { verb: args.goal.into(), only: about.selection(), replace: args.replace };
+    show(&scene, &goal, args.observed.as_deref(), output)
+}
+
+/// Shows what would be done for a goal, next to a recorded state or to what is there now. Takes no lock.
+pub(crate) fn show(
+    scene: &Scene,
+    goal: &Goal,
+    recorded: Option<&Path>,
+    output: &Output,
+) -> Result<ExitCode, Failure> {
+    let (observed, assumption) = match recorded {
+        Some(file) => (read_observed(file)?, None),
+        None => look(scene)?,
     };
-    let goal = Goal {
-        verb: match args.goal {
-            args::Goal::Create => Verb::Create,
-            args::Goal::Config => Verb::Config,
-            args::Goal::Destroy => Verb::Destroy,
-        },
-        only: Selection::of(args.only.clone()),
-        replace: args.replace,
-    };
-    let plan = plan(&fleet, &observed, &goal)?;
-    if args.observed.is_none() {
-        output::note(&assumption(&fleet));
+    let plan = plan(&scene.fleet, &observed, goal)?;
+    if let Some(assumption) = assumption {
+        output::note(&assumption);
     }
     output.answer(&plan, &plan);
     Ok(ExitCode::Done)
 }
 
-/// No provider can look at a host yet, so nothing is assumed to be there, and that is said.
-fn assumption(fleet: &Fleet) -> String {
-    let hosts: Vec<&str> = fleet.hosts.keys().map(HostName::as_str).collect();
-    let hosts = hosts.join(", ");
-    format!(
-        "note: no provider can look at a host yet, so this plan assumes that nothing is on {hosts}; plan against a \
-         recorded state with --observed FILE\n"
-    )
-}
-
-fn nothing_on(fleet: &Fleet) -> Observed {
-    Observed { hosts: fleet.hosts.keys().map(|host| (host.clone(), HostView::empty())).collect() }
+fn look(scene: &Scene) -> Result<(Observed, Option<String>), Failure> {
+    let reach = scene.reach();
+    let mut observed = block_on(async { Ok(reach.look().await) })?;
+    let assumption = reach.assume_empty(&mut observed);
+    Ok((observed, assumption))
 }
 
 fn read_observed(path: &Path) -> Result<Observed, Failure> {

@@ -9,6 +9,7 @@ use serde_json::{Value as Json, json};
 use crate::args::{Cli, RunChoice, RunsArgs};
 use crate::failure::Failure;
 use crate::output::Output;
+use crate::telling::write_page;
 
 pub(crate) fn run(cli: &Cli, what: &RunsArgs, output: &Output) -> Result<ExitCode, Failure> {
     let state = StateDir::locate(cli.state.as_deref())?;
@@ -22,12 +23,15 @@ pub(crate) fn run(cli: &Cli, what: &RunsArgs, output: &Output) -> Result<ExitCod
             let listed = newest(*limit)?;
             output.answer(&table(&listed), &listed.iter().map(summary).collect::<Vec<_>>());
         }
-        RunsArgs::Show { run } => {
+        RunsArgs::Show { run, report: page } => {
             let report = match run {
                 RunChoice::Named(run) => runs.show(run)?,
                 RunChoice::Latest => newest(1)?.pop().ok_or(Failure::NoRuns)?.report?,
             };
             output.answer(&report, &report);
+            if let Some(page) = page {
+                write_page(page, &report.html())?;
+            }
         }
     }
     Ok(ExitCode::Done)

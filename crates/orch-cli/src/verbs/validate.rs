@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use orch_model::{Catalog, ManifestName, Problems, Scope, parse, resolve};
-use orch_run::ExitCode;
+use orch_run::{ExitCode, load};
 use serde_json::json;
 
 use crate::args::{Cli, OptionalManifest, Placement};
@@ -20,7 +20,7 @@ pub(crate) fn run(
     let checked = match manifest.named() {
         None => validate_site(cli, placement),
         Some(manifest) => {
-            let (sources, name) = site::with_manifest(cli, &manifest)?;
+            let (sources, name) = site::with_manifest(&site::root(cli)?, &manifest)?;
             let scope = Scope::Manifest { name: &name, host: placement.host.as_ref() };
             parse(&sources, scope)
                 .and_then(|catalog| {
@@ -47,7 +47,7 @@ pub(crate) fn run(
 }
 
 fn validate_site(cli: &Cli, placement: &Placement) -> Result<(String, Problems), Failure> {
-    let sources = site::sources(cli)?;
+    let sources = load::site(&site::root(cli)?)?;
     let catalog = parse(&sources, Scope::Site)?;
     let mut problems = Problems::default();
     for manifest in catalog.manifests() {

@@ -1,12 +1,80 @@
 //! This very computer as a host: each node is a set of namespaces with a root of its own.
+//!
+//! A machine is a folder of the state directory ([`record`]), and while it runs the processes in its namespaces. Nothing
+//! else on this computer belongs to it, but for its control groups. Everything that must happen in other namespaces
+//! happens in processes of its own, which `orch` starts from itself ([`helper`]).
+
+mod boot;
+mod disk;
+mod enter;
+mod image;
+mod inside;
+mod limits;
+mod machine;
+mod make;
+mod net;
+mod preflight;
+mod process;
+mod provider;
+mod record;
+mod seed;
+mod store;
+mod way;
 
 use std::ffi::OsString;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+
+pub use provider::{Local, Setup};
+pub use way::LocalWay;
+use record::Folder;
 
 /// The word that the command line of `orch` has for what this provider runs in processes of its own.
 pub const HELPER: &str = "__local";
 
-/// Does one piece of work that needs a process of its own: booting a node, entering one, connecting to one.
-pub fn helper(_args: impl IntoIterator<Item = OsString>) -> ExitCode {
-    ExitCode::from(3)
+/// Does one piece of work that needs a process of its own: starting a machine, entering one, connecting to one.
+pub fn helper(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let args: Vec<OsString> = args.into_iter().collect();
+    match work(&args) {
+        Ok(code) => code,
+        Err(error) => {
+            // Whoever starts a machine waits for a word, and takes this one for what went wrong.
+            let is_heard = args.first().is_some_and(|word| word == boot::UNSHARE || word == boot::INIT);
+            if is_heard {
+                let _ = writeln!(io::stdout(), "{error}");
+            }
+            let _ = writeln!(io::stderr(), "{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn work(args: &[OsString]) -> Result<ExitCode, String> {
+    let done = |result: Result<(), boot::BootError>| result.map(|()| ExitCode::SUCCESS).map_err(|error| error.to_string());
+    let usage = || "this is for orch itself".to_owned();
+    let [word, folder, rest @ ..] = args else { return Err(usage()) };
+    let folder = Folder::at(PathBuf::from(folder));
+    let word = word.to_str().ok_or_else(usage)?;
+    let option = |name: &str| rest.iter().find_map(|arg| arg.to_str()?.strip_prefix(name)?.strip_prefix('='));
+    let standing = || option("--standing").and_then(machine::Standing::named).ok_or_else(usage);
+    match word {
+        boot::BOOT => done(boot::boot(&folder)),
+        boot::UNSHARE => {
+            let neighbour = option("--neighbour").and_then(|pid| pid.parse().ok());
+            done(boot::unshare(&boot::Order { folder, neighbour, standing: standing()? }))
+        }
+        boot::INIT => {
+            let uplink = Path::new(option("--uplink").ok_or_else(usage)?);
+            boot::init(&folder, uplink, standing()?).map_err(|error| error.to_string())
+        }
+        boot::DISCARD => done(boot::discard_as_them(folder.path())),
+        boot::PROBE => done(boot::probe(rustix::process::geteuid().is_root())),
+        enter::ENTER => enter::enter(&folder, rest).map_err(|error| error.to_string()),
+        enter::CONNECT => {
+            let port = rest.first().and_then(|port| port.to_str()?.parse().ok()).ok_or_else(usage)?;
+            enter::connect(&folder, port).map(|()| ExitCode::SUCCESS).map_err(|error| error.to_string())
+        }
+        _ => Err(usage()),
+    }
 }

@@ -1,1 +1,27 @@
-//! The way to nodes that run an SSH server.
+//! The way to nodes that run an SSH server, whoever hosts them.
+//!
+//! Who wants to reach nodes says by a [`Wayfinder`] which hops lead there and which host key each hop was made with;
+//! the rest is here: one generated `ssh_config` for each [`Ssh`], one connection for each hop, shared by everybody,
+//! and strict host keys from the first packet. The program that speaks the protocol is the `ssh` of this machine, so
+//! whatever works with the generated configuration works the same way for `scp` and `nix copy`.
+
+mod client;
+mod config;
+mod connection;
+mod door;
+mod folder;
+mod keys;
+mod master;
+mod pool;
+mod quote;
+mod refusal;
+mod roster;
+mod settings;
+mod transport;
+mod way;
+
+pub use client::Ssh;
+pub use connection::Connection;
+pub use keys::{KeyError, ensure_identity, make_host_key};
+pub use settings::SshSettings;
+pub use way::{Hop, Way, Wayfinder};

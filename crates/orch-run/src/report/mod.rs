@@ -1,5 +1,6 @@
 //! What became of a run, from its journal: every node of the plan with exactly one status.
 
+mod html;
 mod render;
 mod tell;
 
@@ -31,6 +32,19 @@ pub enum ExitCode {
     Invalid = 3,
     /// A time limit was reached.
     TimedOut = 4,
+}
+
+impl ExitCode {
+    /// What it says, in a word.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Failed => "failed",
+            Self::Partly => "partly",
+            Self::Invalid => "invalid",
+            Self::TimedOut => "out of time",
+        }
+    }
 }
 
 impl From<ExitCode> for u8 {
@@ -65,6 +79,19 @@ pub enum NodeStatus {
     Skipped,
     /// The run has not said yet, or was killed before it could.
     Unfinished,
+}
+
+impl NodeStatus {
+    /// What it says, in a word.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Changed => "changed",
+            Self::Unchanged => "unchanged",
+            Self::Failed => "failed",
+            Self::Skipped => "skipped",
+            Self::Unfinished => "unfinished",
+        }
+    }
 }
 
 /// What became of a run.
@@ -121,6 +148,13 @@ pub struct NodeReport {
     pub timed_out: bool,
     /// Its steps.
     pub steps: Vec<StepReport>,
+}
+
+impl NodeReport {
+    /// The verb of the step that failed, where one did.
+    pub fn failed_step(&self) -> Option<&'static str> {
+        self.steps.iter().find(|step| step.status == NodeStatus::Failed).map(|step| step.action)
+    }
 }
 
 /// What became of a step.

@@ -7,8 +7,8 @@ use orch_model::HostName;
 use super::{NodeReport, NodeStatus, Report, RunState};
 use crate::log::one_line;
 
-/// A line per node, then what to try for each failure, then the counts. What providers said is shown without what could
-/// move a terminal's cursor; the JSON has it as it was.
+/// A line per node, then every failure with what happened, the evidence and what to try, then the counts. What
+/// providers said is shown without what could move a terminal's cursor; the JSON has it as it was.
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let hosts: Vec<&str> = self.hosts.iter().map(HostName::as_str).collect();
@@ -16,6 +16,9 @@ impl fmt::Display for Report {
         let width = self.nodes.iter().map(|node| node.identity.node.as_str().len()).max().unwrap_or(0);
         for node in &self.nodes {
             write_node(f, node, width)?;
+        }
+        for node in self.nodes.iter().filter(|node| node.status == NodeStatus::Failed) {
+            write_failure(f, node)?;
         }
         if let Some(error) = &self.journal_error {
             writeln!(f, "\nthe journal could not be written: {}", one_line(error))?;
@@ -25,27 +28,39 @@ impl fmt::Display for Report {
 }
 
 fn write_node(f: &mut fmt::Formatter<'_>, node: &NodeReport, width: usize) -> fmt::Result {
-    let (symbol, word) = match node.status {
-        NodeStatus::Changed => ('~', "changed"),
-        NodeStatus::Unchanged => ('=', "unchanged"),
-        NodeStatus::Failed => ('!', "failed"),
-        NodeStatus::Skipped => ('-', "skipped"),
-        NodeStatus::Unfinished => ('?', "unfinished"),
+    let symbol = match node.status {
+        NodeStatus::Changed => '~',
+        NodeStatus::Unchanged => '=',
+        NodeStatus::Failed => '!',
+        NodeStatus::Skipped => '-',
+        NodeStatus::Unfinished => '?',
     };
     let done = node.steps.iter().filter(|step| step.status == NodeStatus::Changed);
     let done: Vec<String> = done.map(|step| format!("{} {:.1}s", step.action, step.seconds)).collect();
-    let about = [node.why.join(": "), done.join(", ")].into_iter().filter(|part| !part.is_empty());
+    let why = if node.status == NodeStatus::Failed { String::new() } else { node.why.join(": ") };
+    let failed = node.failed_step().map(|step| format!("{step} failed")).unwrap_or_default();
+    let about = [why, done.join(", "), failed].into_iter().filter(|part| !part.is_empty());
     let about = about.collect::<Vec<_>>().join("; ");
-    let line = format!("  {symbol} {word:10} {:width$}  {}", node.identity.node.as_str(), one_line(&about));
-    writeln!(f, "{}", line.trim_end())?;
+    let (word, name) = (node.status.word(), node.identity.node.as_str());
+    writeln!(f, "{}", format!("  {symbol} {word:10} {name:width$}  {}", one_line(&about)).trim_end())?;
     for note in node.steps.iter().filter_map(|step| step.note.as_ref()) {
         writeln!(f, "      note: {}", one_line(note))?;
     }
+    match &node.hint {
+        Some(hint) if node.status != NodeStatus::Failed => writeln!(f, "      hint: {}", one_line(hint)),
+        _ => Ok(()),
+    }
+}
+
+/// What happened, the last lines of what tells more, what to try.
+fn write_failure(f: &mut fmt::Formatter<'_>, node: &NodeReport) -> fmt::Result {
+    let step = node.failed_step().map(|step| format!("{step} ")).unwrap_or_default();
+    writeln!(f, "\nfailed: {step}{}\n    {}", node.identity.node, one_line(&node.why.join(": ")))?;
     for line in &node.evidence {
-        writeln!(f, "      | {}", one_line(line))?;
+        writeln!(f, "    | {}", one_line(line))?;
     }
     match &node.hint {
-        Some(hint) => writeln!(f, "      hint: {}", one_line(hint)),
+        Some(hint) => writeln!(f, "    try: {}", one_line(hint)),
         None => Ok(()),
     }
 }
@@ -54,17 +69,17 @@ fn write_summary(f: &mut fmt::Formatter<'_>, report: &Report) -> fmt::Result {
     let plural = if report.nodes.len() == 1 { "" } else { "s" };
     write!(f, "\n{} node{plural}:", report.nodes.len())?;
     let shown = [
-        (NodeStatus::Changed, "changed"),
-        (NodeStatus::Unchanged, "unchanged"),
-        (NodeStatus::Failed, "failed"),
-        (NodeStatus::Skipped, "skipped"),
-        (NodeStatus::Unfinished, "unfinished"),
+        NodeStatus::Changed,
+        NodeStatus::Unchanged,
+        NodeStatus::Failed,
+        NodeStatus::Skipped,
+        NodeStatus::Unfinished,
     ];
     let mut separator = " ";
-    for (status, word) in shown {
+    for status in shown {
         let count = report.count(status);
         if count > 0 {
-            write!(f, "{separator}{count} {word}")?;
+            write!(f, "{separator}{count} {}", status.word())?;
             separator = ", ";
         }
     }

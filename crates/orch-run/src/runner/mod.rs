@@ -93,7 +93,8 @@ pub async fn run(plan: &Plan, means: Means) -> Report {
     }
 }
 
-fn with_causes(error: &(dyn Error + 'static)) -> String {
+/// An error and its causes, in one line.
+pub(crate) fn with_causes(error: &(dyn Error + 'static)) -> String {
     let causes = std::iter::successors(Some(error), |&error| error.source());
     causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }

@@ -1,20 +1,25 @@
 //! What can be written on the command line.
 
+mod about;
+mod acting;
+mod looking;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
-use orch_model::{HostName, ManifestName, Mode};
-use orch_plan::Selector;
-use orch_run::RunId;
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use orch_model::HostName;
 
 use crate::output;
+pub(crate) use about::{About, OptionalManifest, Placement, RequiredManifest};
+pub(crate) use acting::{Acting, CreateArgs, DestroyArgs, ExecArgs, Pace, SshArgs, Telling};
+pub(crate) use looking::{GraphFormat, PlanArgs, RunChoice, RunsArgs};
 
 /// One manifest, the whole life of a machine.
 ///
 /// orch reads a site (a folder with manifests, hosts, specs, presets and postures), finds out what a manifest means on
-/// a host, looks at what is there, and shows what is to be done.
+/// a host, looks at what is there, shows what is to be done, and does it.
 #[derive(Debug, Parser)]
 #[command(name = "orch", version, propagate_version = true, disable_help_subcommand = true)]
 #[command(
@@ -57,12 +62,66 @@ pub(crate) enum VerbArgs {
     },
     /// Show what would be done, and why.
     ///
-    /// Changes nothing, and ends with 0 whatever it shows: `--json` has each node's verdict. No provider can look at a host yet: without --observed the plan is made for hosts on which
-    /// nothing exists, and says so.
+    /// Looks at the hosts and changes nothing. Ends with 0 whatever it shows: `--json` has each node's verdict. A kind of
+    /// host that cannot be looked at yet is taken for empty, and that is said.
     #[command(
         after_help = "Examples:\n  orch plan -M nested-test -H father\n  orch plan -M workers -H father --only worker-2 --json\n  orch plan -M nested-test -H father --for destroy --observed world.json"
     )]
     Plan(PlanArgs),
+    /// Make every node exist, run and be configured.
+    ///
+    /// What is as wanted is left alone, so running it again goes on where an earlier run ended. Ctrl-C lets running steps
+    /// end and starts nothing new; a second one cuts them off.
+    #[command(
+        after_help = "Examples:\n  orch create -M nested-test -H father\n  orch create -M workers -H father --only worker-2 --report run.html\n  orch create -M nested-test -H father --dry-run"
+    )]
+    Create(CreateArgs),
+    /// Configure every node that exists, where its configuration is not current.
+    #[command(
+        after_help = "Examples:\n  orch config -M nested-test -H father\n  orch config -M workers -H father --only tag:web --json"
+    )]
+    Config(Acting),
+    /// Create the nodes, verify them, and destroy them again.
+    ///
+    /// Three phases in one report. Refuses to run where a node exists already, since it would destroy it. What it made is
+    /// destroyed also after a failure, unless the manifest says `cleanup_on_failure: false`.
+    #[command(
+        after_help = "Examples:\n  orch test -M nested-test -H father\n  orch test -M nested-test -H father --json --report test.html"
+    )]
+    Test(Acting),
+    /// Show what is next to what is wanted: state, configuration, drift, health.
+    ///
+    /// Changes nothing and waits for no run. Ends with 0 where everything is as wanted, with 1 where nodes are missing,
+    /// cannot be reached or are not healthy, and with 2 where only some are, or something has drifted.
+    #[command(
+        after_help = "Examples:\n  orch status -M nested-test -H father\n  orch status -M workers -H father --only worker-2 --json"
+    )]
+    Status(About),
+    /// Take every node down and leave nothing of it.
+    ///
+    /// Asks before it does, unless --yes is given. Nodes that are gone already are fine.
+    #[command(
+        after_help = "Examples:\n  orch destroy -M nested-test -H father\n  orch destroy -M workers -H father --only worker-2 --yes"
+    )]
+    Destroy(DestroyArgs),
+    /// Run a program on every node at once, and show what each says.
+    ///
+    /// Ends with 0 where it did so everywhere, with 1 where it did nowhere, with 2 where it did on some, and with 4 where
+    /// it took too long everywhere.
+    #[command(
+        after_help = "Examples:\n  orch exec -M workers -H father -- uname -r\n  orch exec -M workers -H father --only worker-2 --timeout 5m -- apt-get update"
+    )]
+    Exec(ExecArgs),
+    /// Open a session on a node, or run a program in one.
+    #[command(
+        after_help = "Examples:\n  orch ssh -M nested-test -H father test-vm\n  orch ssh -M nested-test -H father test-vm -- journalctl -f"
+    )]
+    Ssh(SshArgs),
+    /// Print the configuration with which ssh, scp, nix copy and nixos-rebuild reach the nodes by their names.
+    #[command(
+        after_help = "Example:\n  orch ssh-config -M nested-test -H father > nodes.conf && scp -F nodes.conf file test-vm:"
+    )]
+    SshConfig(About),
     /// Draw the nodes of a manifest and how they relate.
     #[command(
         after_help = "Examples:\n  orch graph -M edge --format svg --output edge.svg\n  orch graph -M nested-test --format mermaid"
@@ -120,119 +179,6 @@ pub(crate) enum VerbArgs {
         /// The folder; made where it does not exist.
         dir: PathBuf,
     },
-}
-
-/// What to plan.
-#[derive(Debug, Args)]
-pub(crate) struct PlanArgs {
-    /// The manifest.
-    #[command(flatten)]
-    pub(crate) manifest: RequiredManifest,
-    /// Where its nodes go.
-    #[command(flatten)]
-    pub(crate) placement: Placement,
-    /// What the plan is for.
-    #[arg(long = "for", value_enum, default_value_t = Goal::Create, value_name = "VERB")]
-    pub(crate) goal: Goal,
-    /// Only these nodes: a name, `tag:<tag>`, or `<name>+` for a node with its children. Repeat it, or use commas.
-    #[arg(long, value_name = "SELECTOR", value_delimiter = ',')]
-    pub(crate) only: Vec<Selector>,
-    /// Re-create machines that differ in a way that cannot be changed in place.
-    #[arg(long)]
-    pub(crate) replace: bool,
-    /// Plan against a recorded state (JSON) instead of looking; `-` reads standard input.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) observed: Option<PathBuf>,
-}
-
-/// The manifest that a command is about.
-#[derive(Debug, Args)]
-#[group(required = true, multiple = false)]
-pub(crate) struct RequiredManifest {
-    /// The manifest, by its name in the site.
-    #[arg(short = 'M', long, value_name = "NAME")]
-    pub(crate) manifest: Option<ManifestName>,
-    /// The manifest, by its file, inside the site or not.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) manifest_file: Option<PathBuf>,
-}
-
-/// The manifest that a command may be about.
-#[derive(Debug, Args)]
-#[group(required = false, multiple = false)]
-pub(crate) struct OptionalManifest {
-    /// The manifest, by its name in the site.
-    #[arg(short = 'M', long, value_name = "NAME")]
-    pub(crate) manifest: Option<ManifestName>,
-    /// The manifest, by its file, inside the site or not.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) manifest_file: Option<PathBuf>,
-}
-
-/// Where nodes go, and how they get their configuration.
-#[derive(Debug, Args)]
-pub(crate) struct Placement {
-    /// The host for nodes that name none.
-    #[arg(short = 'H', long, value_name = "NAME")]
-    pub(crate) host: Option<HostName>,
-    /// The mode of every node, whatever the files say.
-    #[arg(long, value_name = "push|pull|hybrid")]
-    pub(crate) mode: Option<Mode>,
-}
-
-/// What a plan is for.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum Goal {
-    /// Every node exists, runs and is configured.
-    Create,
-    /// Every node that exists is configured.
-    Config,
-    /// No node exists.
-    Destroy,
-}
-
-/// The language of a drawing.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum GraphFormat {
-    /// Graphviz.
-    Dot,
-    /// Mermaid, as many wikis and forges show it.
-    Mermaid,
-    /// A picture that opens in a browser.
-    Svg,
-}
-
-/// What to show of earlier runs.
-#[derive(Debug, Subcommand)]
-pub(crate) enum RunsArgs {
-    /// The newest runs, newest first.
-    #[command(after_help = "Example:\n  orch runs list --limit 5")]
-    List {
-        /// How many.
-        #[arg(long, default_value_t = 20, value_name = "N")]
-        limit: usize,
-    },
-    /// What became of a run.
-    #[command(after_help = "Examples:\n  orch runs show latest\n  orch runs show 20260107-103000-3f9a")]
-    Show {
-        /// The run, or `latest`.
-        run: RunChoice,
-    },
-}
-
-/// A run by its name, or the newest one.
-#[derive(Debug, Clone)]
-pub(crate) enum RunChoice {
-    Latest,
-    Named(RunId),
-}
-
-impl std::str::FromStr for RunChoice {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        if text == "latest" { Ok(Self::Latest) } else { text.parse().map(Self::Named) }
-    }
 }
 
 /// Arguments that ask for help, or that make no sense.

@@ -1,0 +1,100 @@
+//! Arguments of the verbs that look and draw.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+use orch_plan::Verb;
+use orch_run::RunId;
+
+use super::about::About;
+use super::acting::Pace;
+
+/// What to plan.
+#[derive(Debug, Args)]
+pub(crate) struct PlanArgs {
+    /// Which nodes of which manifest, and where.
+    #[command(flatten)]
+    pub(crate) about: About,
+    /// What the plan is for.
+    #[arg(long = "for", value_enum, default_value_t = Goal::Create, value_name = "VERB")]
+    pub(crate) goal: Goal,
+    /// Re-create machines that differ in a way that cannot be changed in place.
+    #[arg(long)]
+    pub(crate) replace: bool,
+    /// Plan against a recorded state (JSON) instead of looking; `-` reads standard input.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) observed: Option<PathBuf>,
+    /// How much at once.
+    #[command(flatten)]
+    pub(crate) pace: Pace,
+}
+
+/// What a plan is for.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum Goal {
+    /// Every node exists, runs and is configured.
+    Create,
+    /// Every node that exists is configured.
+    Config,
+    /// No node exists.
+    Destroy,
+}
+
+impl From<Goal> for Verb {
+    fn from(goal: Goal) -> Self {
+        match goal {
+            Goal::Create => Self::Create,
+            Goal::Config => Self::Config,
+            Goal::Destroy => Self::Destroy,
+        }
+    }
+}
+
+/// The language of a drawing.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum GraphFormat {
+    /// Graphviz.
+    Dot,
+    /// Mermaid, as many wikis and forges show it.
+    Mermaid,
+    /// A picture that opens in a browser.
+    Svg,
+}
+
+/// What to show of earlier runs.
+#[derive(Debug, Subcommand)]
+pub(crate) enum RunsArgs {
+    /// The newest runs, newest first.
+    #[command(after_help = "Example:\n  orch runs list --limit 5")]
+    List {
+        /// How many.
+        #[arg(long, default_value_t = 20, value_name = "N")]
+        limit: usize,
+    },
+    /// What became of a run.
+    #[command(
+        after_help = "Examples:\n  orch runs show latest\n  orch runs show 20260107-103000-3f9a --report run.html"
+    )]
+    Show {
+        /// The run, or `latest`.
+        run: RunChoice,
+        /// Also write the run as one self-contained HTML page, with a timeline.
+        #[arg(long, value_name = "FILE")]
+        report: Option<PathBuf>,
+    },
+}
+
+/// A run by its name, or the newest one.
+#[derive(Debug, Clone)]
+pub(crate) enum RunChoice {
+    Latest,
+    Named(RunId),
+}
+
+impl std::str::FromStr for RunChoice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "latest" { Ok(Self::Latest) } else { text.parse().map(Self::Named) }
+    }
+}

@@ -1,0 +1,21 @@
+//! The other faces of this program: the init of local nodes, and what providers run in processes of their own. They are
+//! found before anything else is set up, and cost nothing where they are not meant.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::ExitCode;
+
+use orch_providers::local;
+
+/// Does what the arguments ask of another face than the command line's, if they do.
+pub(crate) fn face(mut args: impl Iterator<Item = OsString>) -> Option<ExitCode> {
+    let program = args.next()?;
+    if Path::new(&program).file_name().is_some_and(|name| name == "orch-node") {
+        return Some(orch_node::command(args));
+    }
+    match args.next()?.to_str()? {
+        "node" => Some(orch_node::command(args)),
+        local::HELPER => Some(local::helper(args)),
+        _ => None,
+    }
+}

@@ -1,0 +1,105 @@
+//! What a command about nodes begins with: the fleet that is meant, and those who speak to its hosts.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use orch_model::{Fleet, HostName, Scope, parse, resolve};
+use orch_plan::{HostView, Observed, Selection};
+use orch_providers::{Base, Ground, GroundError};
+use orch_run::{StateDir, observe, picked};
+
+use crate::args::{Cli, Pace, Placement, RequiredManifest};
+use crate::failure::Failure;
+use crate::output;
+use crate::site;
+
+/// How long a host may take to show what is on it.
+const LOOK: Duration = Duration::from_secs(30);
+
+/// The fleet that a command is about, and where its hosts are spoken to from.
+pub(crate) struct Scene {
+    pub(crate) fleet: Fleet,
+    base: Base,
+}
+
+/// Those who speak to hosts, and the hosts that nobody can speak to yet.
+pub(crate) struct Reach {
+    pub(crate) ground: Ground,
+    pub(crate) mute: BTreeMap<HostName, GroundError>,
+}
+
+impl Scene {
+    /// Reads the site and finds out what is meant.
+    pub(crate) fn of(
+        cli: &Cli,
+        manifest: &RequiredManifest,
+        placement: &Placement,
+        pace: Option<&Pace>,
+    ) -> Result<Self, Failure> {
+        let root = site::root(cli)?;
+        let (sources, name) = site::with_manifest(&root, manifest)?;
+        let catalog = parse(&sources, Scope::Manifest { name: &name, host: placement.host.as_ref() })?;
+        output::warn(catalog.warnings());
+        site::warn_of_no_name(&catalog);
+        let mut fleet = resolve(&catalog, &placement.request(name))?;
+        if let Some(parallelism) = pace.and_then(|pace| pace.parallelism) {
+            fleet.settings.parallelism = parallelism.into();
+        }
+        Ok(Self {
+            fleet,
+            base: Base { state: StateDir::locate(cli.state.as_deref())?, site: root, program: program()? },
+        })
+    }
+
+    /// The driver's own folder.
+    pub(crate) const fn state(&self) -> &StateDir {
+        &self.base.state
+    }
+
+    /// The hosts of the nodes that are meant.
+    pub(crate) fn hosts(&self, only: &Selection) -> Result<BTreeSet<HostName>, Failure> {
+        Ok(picked(&self.fleet, only)?.into_iter().map(|node| node.identity.host.clone()).collect())
+    }
+
+    /// Finds those who speak to the hosts. A kind of host that cannot be spoken to yet is set aside.
+    pub(crate) fn reach(&self) -> Reach {
+        let (ground, mute) = Ground::of(&self.fleet, &self.base);
+        Reach { ground, mute }
+    }
+}
+
+impl Reach {
+    /// Looks at every host that can be looked at.
+    pub(crate) async fn look(&self) -> Observed {
+        observe(&self.ground.places, LOOK).await
+    }
+
+    /// Takes hosts that cannot be looked at yet for empty ones, and gives the words that say so.
+    pub(crate) fn assume_empty(&self, observed: &mut Observed) -> Option<String> {
+        for host in self.mute.keys() {
+            observed.hosts.insert(host.clone(), HostView::empty());
+        }
+        let hosts: Vec<&str> = self.mute.keys().map(HostName::as_str).collect();
+        let hosts = hosts.join(", ");
+        (!hosts.is_empty()).then(|| {
+            format!(
+                "note: {hosts} cannot be looked at yet, so this plan assumes that nothing is there; plan against a \
+                 recorded state with --observed FILE\n"
+            )
+        })
+    }
+
+    /// Refuses what needs a host that cannot be spoken to yet.
+    pub(crate) fn must_cover(mut self, hosts: &BTreeSet<HostName>) -> Result<Self, Failure> {
+        match hosts.iter().find_map(|host| self.mute.remove(host)) {
+            Some(error) => Err(error.into()),
+            None => Ok(self),
+        }
+    }
+}
+
+/// This program, by a path that other programs can start it by.
+fn program() -> Result<PathBuf, Failure> {
+    std::env::current_exe().map_err(|source| Failure::Unread { path: "this program".into(), source })
+}

@@ -1,0 +1,84 @@
+//! Where a command acts: hosts that are locked first and looked at then, so that no plan is older than its lock.
+
+use std::collections::BTreeSet;
+
+use orch_model::{HostName, Mode};
+use orch_plan::{Action, Goal, Observed, Plan, Verb, plan};
+use orch_run::{Driver, HostLocks, Patience, Permit, RunId};
+
+use crate::failure::Failure;
+use crate::output;
+use crate::scene::{Reach, Scene};
+use crate::view::View;
+
+/// Hosts that are locked for this command.
+pub(crate) struct Stage {
+    pub(crate) scene: Scene,
+    pub(crate) reach: Reach,
+    /// The name of the first run.
+    pub(crate) run: RunId,
+    permit: Permit,
+}
+
+impl Stage {
+    /// Takes the locks of every host that the goal may touch. Does not wait for them.
+    pub(crate) fn enter(scene: Scene, goal: &Goal, doing: &str) -> Result<Self, Failure> {
+        let hosts = hosts(&scene, goal)?;
+        let reach = scene.reach().must_cover(&hosts)?;
+        let run = RunId::new();
+        let doing = format!("{doing} {}", scene.fleet.manifest);
+        let locks = HostLocks::take(scene.state(), &scene.fleet.site, &hosts, &run, &doing)?;
+        Ok(Self { scene, reach, run, permit: Permit::under(locks) })
+    }
+
+    /// What is to be done, from a fresh look; refused where it is known before that it cannot be done.
+    pub(crate) async fn plan(&self, goal: &Goal) -> Result<Plan, Failure> {
+        self.plan_for(goal, &self.reach.look().await).await
+    }
+
+    /// The same, from a look that was taken.
+    pub(crate) async fn plan_for(&self, goal: &Goal, observed: &Observed) -> Result<Plan, Failure> {
+        let plan = plan(&self.scene.fleet, observed, goal)?;
+        refuse_to_fetch(&plan)?;
+        if !plan.is_noop() {
+            let preflight = self.reach.ground.preflight(&plan).await;
+            for caveat in preflight.caveats {
+                output::note(&format!("note: {caveat}"));
+            }
+            if !preflight.obstacles.is_empty() {
+                return Err(Failure::Obstacles(preflight.obstacles));
+            }
+        }
+        Ok(plan)
+    }
+
+    /// The driver that carries plans out here, told about by `view`.
+    pub(crate) fn driver(&self, view: &View) -> Driver {
+        Driver {
+            state: self.scene.state().clone(),
+            places: self.reach.ground.places.clone(),
+            permit: self.permit.clone(),
+            control: view.control(),
+            hooks: view.hooks(),
+            watch: view.watch(),
+            patience: Patience::default(),
+        }
+    }
+}
+
+/// The hosts that a goal may touch. Only `destroy` takes machines down that the manifest no longer describes, and those
+/// may be on any of its hosts.
+fn hosts(scene: &Scene, goal: &Goal) -> Result<BTreeSet<HostName>, Failure> {
+    if goal.verb == Verb::Destroy {
+        return Ok(scene.fleet.hosts.keys().cloned().collect());
+    }
+    scene.hosts(&goal.only)
+}
+
+/// Nodes that fetch their configuration need a server to fetch it from.
+fn refuse_to_fetch(plan: &Plan) -> Result<(), Failure> {
+    let fetches = |action: &Action| matches!(action, Action::Configure { mode, .. } if *mode != Mode::Push);
+    let nodes = plan.nodes.iter().filter(|node| node.up.iter().any(fetches));
+    let nodes: Vec<_> = nodes.map(|node| node.name().clone()).collect();
+    if nodes.is_empty() { Ok(()) } else { Err(Failure::NoServer(nodes)) }
+}

@@ -1,0 +1,48 @@
+//! `orch exec`: one program on every node at once, and what each said.
+
+use std::io::{self, Write};
+
+use orch_run::{ExecOutcome, Execution, ExitCode, NodeExecution};
+
+use crate::args::{Cli, ExecArgs};
+use crate::failure::Failure;
+use crate::output::{self, Output};
+use crate::runtime::block_on;
+use crate::scene::Scene;
+
+pub(crate) fn run(cli: &Cli, args: &ExecArgs, output: &Output) -> Result<ExitCode, Failure> {
+    let about = &args.about;
+    let scene = Scene::of(cli, &about.manifest, &about.placement, None)?;
+    let only = about.selection();
+    let reach = scene.reach().must_cover(&scene.hosts(&only)?)?;
+    let done = block_on(async {
+        let observed = reach.look().await;
+        let (fleet, doors) = (&scene.fleet, &reach.ground.doors);
+        Ok(Execution::of(fleet, &only, &observed, doors, &args.argv, args.timeout.duration()).await?)
+    })?;
+    if cli.json {
+        output::print_json(&done);
+    } else {
+        done.nodes.iter().for_each(|node| show(node, output));
+    }
+    Ok(done.exit_code)
+}
+
+/// A header, then what the program wrote: to standard output as it is, to standard error with the node's name before
+/// each line, since there the headers are not seen.
+fn show(node: &NodeExecution, output: &Output) {
+    let name = &node.identity.node;
+    output.say(&format!("== {name}: {} ({:.1}s)", node.outcome, node.seconds));
+    match &node.outcome {
+        ExecOutcome::Ended { stdout, stderr, .. } => {
+            output.pass_on(stdout);
+            for line in stderr.split_inclusive(|byte| *byte == b'\n') {
+                let line = line.strip_suffix(b"\n").unwrap_or(line);
+                // Nobody may be there to read it.
+                let _ = io::stderr().write_all(&[name.as_str().as_bytes(), b": ", line, b"\n"].concat());
+            }
+        }
+        ExecOutcome::Failed { hint, .. } => output::note(&format!("{name}: hint: {hint}")),
+        ExecOutcome::TimedOut | ExecOutcome::Skipped { .. } => {}
+    }
+}

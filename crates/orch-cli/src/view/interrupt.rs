@@ -1,0 +1,52 @@
+//! Ctrl-C and a polite kill: the first lets running steps end, the second cuts them off.
+
+use orch_run::Control;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::task::JoinHandle;
+
+use super::screen::Canvas;
+use crate::output;
+
+const FIRST: &str = "stopping: what runs comes to its end, nothing new is begun; once more cuts it off";
+const SECOND: &str = "cutting off what runs; run again afterwards to heal what it leaves";
+
+/// Whoever listens for signals.
+pub(crate) struct Interrupts(Option<JoinHandle<()>>);
+
+impl Interrupts {
+    /// Listens from now on. Where the system does not allow that, signals end the program as they always do.
+    pub(crate) fn listen(control: Control, canvas: Option<Canvas>) -> Self {
+        let signals = signal(SignalKind::interrupt()).and_then(|interrupt| {
+            let terminate = signal(SignalKind::terminate())?;
+            Ok((interrupt, terminate))
+        });
+        Self(signals.ok().map(|signals| tokio::spawn(obey(signals, control, canvas))))
+    }
+
+    /// Listens no more.
+    pub(crate) fn end(self) {
+        if let Some(listener) = self.0 {
+            listener.abort();
+        }
+    }
+}
+
+async fn obey((mut interrupt, mut terminate): (Signal, Signal), control: Control, canvas: Option<Canvas>) {
+    let say = |text: &str| match &canvas {
+        Some(canvas) => canvas.say(text),
+        None => output::note(&text),
+    };
+    next(&mut interrupt, &mut terminate).await;
+    say(FIRST);
+    control.stop();
+    next(&mut interrupt, &mut terminate).await;
+    say(SECOND);
+    control.cancel();
+}
+
+async fn next(interrupt: &mut Signal, terminate: &mut Signal) {
+    tokio::select! {
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+    }
+}

@@ -1,0 +1,105 @@
+//! Making an account: its lines in the tables, the one in `/etc/passwd` last, so that who is there is there whole.
+
+use std::path::Path;
+
+use orch_model::UserName;
+use rustix::fs::{FlockOperation, Mode, OFlags};
+
+use super::table::Table;
+use super::{Account, FIRST_UID, LAST_UID, PASSWD, find, home, read};
+use crate::error::ApplyError;
+use crate::node::{Node, Owner, Wanted, split};
+
+const GROUP: &str = "/etc/group";
+const SHADOW: &str = "/etc/shadow";
+const GSHADOW: &str = "/etc/gshadow";
+
+/// Makes an account with its home. Repeated after a cut, it goes on where that happened.
+pub(crate) fn make(node: &Node, name: &UserName) -> Result<Account, ApplyError> {
+    let _lock = lock(node)?;
+    if let Some(account) = find(node, name)? {
+        return Ok(account);
+    }
+    let home = Path::new("/home").join(name.as_str());
+    let uid = free_uid(node, name, &home)?;
+    let gid = make_group(node, name, uid)?;
+    let account = Account { owner: Owner { uid, gid }, home };
+    make_shadow(node, name)?;
+    home::make_home(node, &account)?;
+    let (uid, gid, home) = (uid.to_string(), gid.to_string(), account.home.display().to_string());
+    append(node, PASSWD, 0o644, &[name.as_str(), "x", &uid, &gid, "", &home, shell(node)])?;
+    Ok(account)
+}
+
+/// The lock that every program takes which writes these tables.
+fn lock(node: &Node) -> Result<rustix::fd::OwnedFd, ApplyError> {
+    let path = Path::new("/etc/.pwd.lock");
+    node.make_folder(Path::new("/etc"), 0o755)?;
+    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    let lock = rustix::fs::open(node.outside(path), flags, Mode::RUSR | Mode::WUSR)
+        .map_err(ApplyError::file("open", path))?;
+    rustix::fs::fcntl_lock(&lock, FlockOperation::LockExclusive).map_err(ApplyError::file("lock", path))?;
+    Ok(lock)
+}
+
+/// The number that a home which was made before a cut already has; else the first that nobody has.
+fn free_uid(node: &Node, name: &UserName, home: &Path) -> Result<u32, ApplyError> {
+    let (users, groups) = (read(node, PASSWD)?, read(node, GROUP)?);
+    let is_free = |uid: &u32| {
+        (FIRST_UID..=LAST_UID).contains(uid)
+            && users.names_with(2, *uid).next().is_none()
+            && groups.names_with(2, *uid).all(|group| group == name.as_str())
+    };
+    let left = node.folder(home)?.map(|home| home.owner()).transpose()?.map(|owner| owner.uid);
+    let left = left.filter(is_free);
+    let of_group = groups.line(name.as_str()).and_then(|fields| fields.get(2)?.parse().ok()).filter(is_free);
+    left.or(of_group)
+        .or_else(|| (FIRST_UID..=LAST_UID).find(is_free))
+        .ok_or_else(|| ApplyError::Impossible(format!("no number is left for the account `{name}`")))
+}
+
+fn make_group(node: &Node, name: &UserName, uid: u32) -> Result<u32, ApplyError> {
+    let groups = read(node, GROUP)?;
+    if let Some(gid) = groups.line(name.as_str()).and_then(|fields| fields.get(2)?.parse().ok()) {
+        return Ok(gid);
+    }
+    let taken: Vec<u32> = groups.numbers(2).collect();
+    let gid = std::iter::once(uid).chain(FIRST_UID..=LAST_UID).find(|gid| !taken.contains(gid));
+    let gid =
+        gid.ok_or_else(|| ApplyError::Impossible(format!("no number is left for the group `{name}`")))?;
+    if has_table(node, GSHADOW) && read(node, GSHADOW)?.line(name.as_str()).is_none() {
+        append(node, GSHADOW, 0o640, &[name.as_str(), "!", "", ""])?;
+    }
+    append(node, GROUP, 0o644, &[name.as_str(), "x", &gid.to_string(), ""])?;
+    Ok(gid)
+}
+
+/// No password opens it. It is `*` and not `!`: that would lock the account for keys too where sshd works without PAM.
+fn make_shadow(node: &Node, name: &UserName) -> Result<(), ApplyError> {
+    if !has_table(node, SHADOW) || read(node, SHADOW)?.line(name.as_str()).is_some() {
+        return Ok(());
+    }
+    append(node, SHADOW, 0o640, &[name.as_str(), "*", "19000", "0", "99999", "7", "", "", ""])
+}
+
+fn has_table(node: &Node, path: &str) -> bool {
+    node.has(path)
+}
+
+fn shell(node: &Node) -> &'static str {
+    if node.outside(Path::new("/bin/bash")).exists() { "/bin/bash" } else { "/bin/sh" }
+}
+
+/// Adds a line to a table, which keeps its owner and mode.
+fn append(node: &Node, path: &str, mode_of_new: u32, fields: &[&str]) -> Result<(), ApplyError> {
+    let (folder, name) = split(Path::new(path)).expect("a table has a name");
+    let folder = node.make_folder(folder, 0o755)?;
+    let (content, mode, owner) = match folder.find(name, usize::MAX)? {
+        crate::node::Found::File { content, mode, owner } => (content, mode, owner),
+        crate::node::Found::Nothing => (Vec::new(), mode_of_new, Owner::ROOT),
+        _ => return Err(ApplyError::refused(Path::new(path), "it is not a file")),
+    };
+    let mut table = Table::of(&content);
+    table.push(fields);
+    folder.write(name, &Wanted { content: &table.into_bytes(), mode, owner })
+}

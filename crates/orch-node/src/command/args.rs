@@ -1,0 +1,190 @@
+//! The arguments of `orch-node`, read by hand: they come from `orch`, and reading them must cost nothing.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use orch_model::{Digest, Mode};
+
+use super::config::Origin;
+
+pub(super) const USAGE: &str = "\
+orch-node [--root DIR] COMMAND
+
+  push [--mode MODE] [--limit SECONDS] [--health SECONDS]
+                          apply the configuration on standard input, by a worker that survives this process
+  apply [--mode MODE] [--limit SECONDS] FILE|-
+                          apply a configuration in this process
+  inspect                 say what differs from the configuration on standard input, and change nothing
+  health [--limit SECONDS]
+                          repeat the health checks of the configuration on standard input until they pass
+  report                  print the report of the last apply
+  has DIGEST              print whether this configuration is the one that was last made true
+  cancel [--grace SECONDS]
+                          end a running worker
+  init                    be the first process of a local node
+
+Answers are lines of JSON on standard output. Exit codes: 0 done, 1 failed or unhealthy, 3 wrong input and
+nothing was touched, 4 a time limit was reached.
+";
+
+const LIMIT: Duration = Duration::from_mins(10);
+const HEALTH_LIMIT: Duration = Duration::from_mins(1);
+const GRACE: Duration = Duration::from_secs(10);
+
+/// What is asked, and of which tree.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Args {
+    pub(super) root: PathBuf,
+    pub(super) order: Order,
+}
+
+/// What is asked.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Order {
+    Push { mode: Mode, limit: Duration, health: Option<Duration> },
+    Worker { digest: Digest, mode: Mode },
+    Apply { from: Origin, mode: Mode, limit: Duration },
+    Inspect,
+    Health { limit: Duration },
+    Report,
+    Has(Digest),
+    Cancel { grace: Duration },
+    Init,
+    Version,
+    Help,
+}
+
+impl Order {
+    /// Whether it changes something on the node.
+    pub(super) const fn changes(&self) -> bool {
+        matches!(self, Self::Push { .. } | Self::Worker { .. } | Self::Apply { .. } | Self::Cancel { .. })
+    }
+}
+
+impl Args {
+    pub(super) fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Self, String> {
+        let mut words = Words::new(args);
+        let root = words.option("--root")?.map_or_else(|| PathBuf::from("/"), PathBuf::from);
+        let order = words.order()?;
+        words.finish()?;
+        Ok(Self { root, order })
+    }
+}
+
+/// The arguments that are left.
+struct Words(Vec<OsString>);
+
+impl Words {
+    fn new(args: impl IntoIterator<Item = OsString>) -> Self {
+        Self(args.into_iter().collect())
+    }
+
+    fn order(&mut self) -> Result<Order, String> {
+        let name = self.next().ok_or("it is not said what to do")?;
+        let mode = |words: &mut Self| words.value("--mode").map(|mode| mode.unwrap_or(Mode::Push));
+        Ok(match name.to_str() {
+            Some("push") => Order::Push {
+                mode: mode(self)?,
+                limit: self.seconds("--limit")?.unwrap_or(LIMIT),
+                health: self.seconds("--health")?,
+            },
+            Some("worker") => Order::Worker { mode: mode(self)?, digest: self.digest()? },
+            Some("apply") => Order::Apply {
+                mode: mode(self)?,
+                limit: self.seconds("--limit")?.unwrap_or(LIMIT),
+                from: self.origin()?,
+            },
+            Some("inspect") => Order::Inspect,
+            Some("health") => Order::Health { limit: self.seconds("--limit")?.unwrap_or(HEALTH_LIMIT) },
+            Some("report") => Order::Report,
+            Some("has") => Order::Has(self.digest()?),
+            Some("cancel") => Order::Cancel { grace: self.seconds("--grace")?.unwrap_or(GRACE) },
+            Some("init") => Order::Init,
+            Some("--version" | "-V" | "version") => Order::Version,
+            Some("--help" | "-h" | "help") => Order::Help,
+            _ => return Err(format!("`{}` is not something it does", name.display())),
+        })
+    }
+
+    fn next(&mut self) -> Option<OsString> {
+        if self.0.is_empty() { None } else { Some(self.0.remove(0)) }
+    }
+
+    /// Takes `name VALUE` out, wherever it stands.
+    fn option(&mut self, name: &str) -> Result<Option<OsString>, String> {
+        let Some(place) = self.0.iter().position(|word| word == name) else { return Ok(None) };
+        if place + 1 == self.0.len() {
+            return Err(format!("`{name}` needs a value"));
+        }
+        self.0.remove(place);
+        Ok(Some(self.0.remove(place)))
+    }
+
+    fn value<T: FromStr>(&mut self, name: &str) -> Result<Option<T>, String> {
+        let Some(word) = self.option(name)? else { return Ok(None) };
+        let value = word.to_str().and_then(|word| word.parse().ok());
+        value.map(Some).ok_or_else(|| format!("`{}` is not a value for `{name}`", word.display()))
+    }
+
+    fn seconds(&mut self, name: &str) -> Result<Option<Duration>, String> {
+        // More than this would not fit into the time that is left to the clock.
+        const MOST: u32 = 10 * 365 * 24 * 3600;
+        let seconds: Option<u32> = self.value(name)?;
+        Ok(seconds.map(|seconds| Duration::from_secs(seconds.min(MOST).into())))
+    }
+
+    fn digest(&mut self) -> Result<Digest, String> {
+        let word = self.next().ok_or("the digest of a configuration is missing")?;
+        word.to_str().unwrap_or_default().parse()
+    }
+
+    fn origin(&mut self) -> Result<Origin, String> {
+        let word = self.next().ok_or("`apply` needs a file, or `-` for standard input")?;
+        Ok(if word == "-" { Origin::Input } else { Origin::File(word.into()) })
+    }
+
+    fn finish(self) -> Result<(), String> {
+        self.0.first().map_or(Ok(()), |word| Err(format!("`{}` is one argument too many", word.display())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> Result<Args, String> {
+        Args::parse(line.split_whitespace().map(OsString::from))
+    }
+
+    #[test]
+    fn what_is_asked_is_understood_wherever_options_stand() {
+        let push = parse("push --health 5 --limit 9").unwrap();
+        let (limit, health) = (Duration::from_secs(9), Some(Duration::from_secs(5)));
+        assert_eq!(push.order, Order::Push { mode: Mode::Push, limit, health });
+        assert_eq!(parse("--root /x inspect").unwrap(), Args { root: "/x".into(), order: Order::Inspect });
+        let apply = parse("apply - --mode pull").unwrap();
+        assert_eq!(apply.order, Order::Apply { from: Origin::Input, mode: Mode::Pull, limit: LIMIT });
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        for line in [
+            "",
+            "dance",
+            "push --limit",
+            "push --limit x",
+            "push --limit -1",
+            "push now",
+            "push --mode sideways",
+            "has",
+            "has abc",
+            "apply",
+            "apply a b",
+            "inspect --limit 3",
+        ] {
+            assert!(parse(line).is_err(), "{line:?}");
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! The command line of `orch-node`: what it is asked, what it answers, and how it ends.
+
+mod args;
+mod config;
+
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use orch_model::{ApplyReport, ApplyStatus, Config, Digest, HealthReport, Inspection, Mode};
+use serde::Serialize;
+
+use crate::apply;
+use crate::cancel::{Cancelled, cancel};
+use crate::error::ApplyError;
+use crate::health;
+use crate::init;
+use crate::node::Node;
+use crate::push::{Pushed, push};
+use crate::state::{ApplyLock, State};
+use crate::worker::{self, say};
+use args::{Args, Order, USAGE};
+use config::Origin;
+
+/// Something was asked for that makes no sense, or nothing was touched for another reason.
+const WRONG: u8 = 3;
+/// A time limit was reached.
+const LIMIT: u8 = 4;
+
+/// Does what the arguments after the program's name say.
+///
+/// Exit codes: 0 done, 1 failed or unhealthy, 3 wrong input and nothing was touched, 4 a time limit was reached.
+pub fn command(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    // What is made for others to read is readable, whoever called.
+    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
+    match Args::parse(args) {
+        Ok(args) => carry_out(args),
+        Err(why) => {
+            say(&why);
+            say("run `orch-node --help` for what it takes");
+            ExitCode::from(WRONG)
+        }
+    }
+}
+
+fn carry_out(args: Args) -> ExitCode {
+    match args.order {
+        Order::Version => print_text(&format!("orch-node {}\n", env!("CARGO_PKG_VERSION"))),
+        Order::Help => print_text(USAGE),
+        Order::Init => init::run(&init::Settings::default()),
+        order => match Node::at(&args.root) {
+            Ok(node) if node.is_real() && !node.sets_owners() && order.changes() => {
+                wrong("it must be run as root")
+            }
+            Ok(node) => on_node(&node, order),
+            Err(error) => wrong(&format!("`{}` cannot be opened: {error}", args.root.display())),
+        },
+    }
+}
+
+fn on_node(node: &Node, order: Order) -> ExitCode {
+    match order {
+        Order::Push { mode, limit, health } => with_config(&Origin::Input, |config| {
+            let pushed = push(node, config, mode, limit).unwrap_or_else(|error| {
+                // Whoever pushed gets a report in any case, also where none could be kept.
+                Pushed::Ended(Box::new(apply::failed(config, mode, 1, &error.in_full())))
+            });
+            answer_push(node, config, pushed, health)
+        }),
+        Order::Worker { digest, mode } => worker::work(node, digest, mode),
+        Order::Apply { from, mode, limit } => {
+            with_config(&from, |config| ended(apply_here(node, config, mode, limit), answer_apply))
+        }
+        Order::Inspect => {
+            with_config(&Origin::Input, |config| ended(inspect(node, config), |seen| print(&seen)))
+        }
+        Order::Health { limit } => with_config(&Origin::Input, |config| {
+            answer_health(&health::wait_until_healthy(node, &config.role.health, limit))
+        }),
+        Order::Report => ended(last_report(node), answer_report),
+        Order::Cancel { grace } => ended(cancel(node, grace), answer_cancel),
+        Order::Has(digest) => ended(has(node, digest), |has| print_text(if has { "yes\n" } else { "no\n" })),
+        Order::Init | Order::Version | Order::Help => ExitCode::SUCCESS,
+    }
+}
+
+fn with_config(origin: &Origin, act: impl FnOnce(&Config) -> ExitCode) -> ExitCode {
+    match origin.read() {
+        Ok(config) => act(&config),
+        Err(error) => wrong(&crate::error::in_full(&error)),
+    }
+}
+
+fn ended<T>(result: Result<T, ApplyError>, answer: impl FnOnce(T) -> ExitCode) -> ExitCode {
+    match result {
+        Ok(value) => answer(value),
+        Err(error) => {
+            say(&error.in_full());
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn answer_push(node: &Node, config: &Config, pushed: Pushed, health: Option<Duration>) -> ExitCode {
+    let report = match pushed {
+        Pushed::Ended(report) => *report,
+        Pushed::LimitReached(why) => {
+            say(&format!("the time limit was reached: {why}, and goes on; `orch-node cancel` ends it"));
+            return ExitCode::from(LIMIT);
+        }
+    };
+    let is_complete = report.status == ApplyStatus::Complete;
+    let code = answer_apply(Some(report));
+    match health {
+        Some(limit) if is_complete && !config.role.health.is_empty() => {
+            answer_health(&health::wait_until_healthy(node, &config.role.health, limit))
+        }
+        _ => code,
+    }
+}
+
+/// Applies in this process.
+fn apply_here(
+    node: &Node,
+    config: &Config,
+    mode: Mode,
+    limit: Duration,
+) -> Result<Option<ApplyReport>, ApplyError> {
+    let state = State::make(node)?;
+    let Some(lock) = ApplyLock::wait(&state, limit)? else { return Ok(None) };
+    state.hand_over(config)?;
+    let applied = worker::apply_locked(node, &state, &lock, config.digest(), mode);
+    applied.map(Some).map_err(|error| ApplyError::Impossible(crate::error::in_full(&error)))
+}
+
+fn answer_apply(report: Option<ApplyReport>) -> ExitCode {
+    let Some(report) = report else {
+        say("the time limit was reached: another configuration is still being applied");
+        return ExitCode::from(LIMIT);
+    };
+    let printed = print(&report);
+    if report.status == ApplyStatus::Complete { printed } else { ExitCode::FAILURE }
+}
+
+fn inspect(node: &Node, config: &Config) -> Result<Inspection, ApplyError> {
+    let applied = State::find(node)?.map(|state| state.applied()).transpose()?.flatten();
+    let resources = apply::inspect(node, config);
+    Ok(Inspection { applied, resources, health: health::check(node, &config.role.health) })
+}
+
+fn answer_health(reports: &[HealthReport]) -> ExitCode {
+    let printed = print(reports);
+    if reports.iter().all(|report| report.healthy) { printed } else { ExitCode::FAILURE }
+}
+
+fn last_report(node: &Node) -> Result<Option<ApplyReport>, ApplyError> {
+    State::find(node)?.map(|state| state.report()).transpose().map(Option::flatten)
+}
+
+fn answer_report(report: Option<ApplyReport>) -> ExitCode {
+    if let Some(report) = report {
+        return print(&report);
+    }
+    say("no configuration was ever applied here");
+    ExitCode::FAILURE
+}
+
+fn answer_cancel(cancelled: Cancelled) -> ExitCode {
+    print_text(match cancelled {
+        Cancelled::Nothing => "nothing is being applied\n",
+        Cancelled::Stopped => "the work was stopped\n",
+        Cancelled::Killed => "the work did not stop by itself and was ended\n",
+    })
+}
+
+fn has(node: &Node, digest: Digest) -> Result<bool, ApplyError> {
+    let applied = State::find(node)?.map(|state| state.applied()).transpose()?.flatten();
+    Ok(applied == Some(digest))
+}
+
+fn wrong(why: &str) -> ExitCode {
+    say(why);
+    ExitCode::from(WRONG)
+}
+
+/// Prints an answer as one line of JSON, which is with its reader when this returns.
+fn print(answer: &(impl Serialize + ?Sized)) -> ExitCode {
+    let mut line = serde_json::to_string(answer).expect("what orch defines can be written as JSON");
+    line.push('\n');
+    print_text(&line)
+}
+
+fn print_text(text: &str) -> ExitCode {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Ok(()) => ExitCode::SUCCESS,
+        // Whoever asked is gone, and what was asked for is done.
+        Err(_) => ExitCode::FAILURE,
+    }
+}

@@ -1,0 +1,98 @@
+//! Whether the node is healthy: ports that answer, addresses, units, and programs that end well. Each check has its time
+//! limit.
+
+mod http;
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+
+use orch_model::{Health, HealthReport};
+
+use crate::node::Node;
+use crate::systemd::Systemd;
+use crate::tool::Tool;
+
+/// How long one check may take.
+const ONE_CHECK: Duration = Duration::from_secs(10);
+/// How long to wait before what failed is tried again.
+const PAUSE: Duration = Duration::from_millis(250);
+/// The addresses by which a node reaches itself.
+const ITSELF: [IpAddr; 2] = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
+
+/// Does every check once, all at the same time.
+pub(crate) fn check(node: &Node, checks: &[Health]) -> Vec<HealthReport> {
+    check_within(node, checks, ONE_CHECK)
+}
+
+/// Repeats the checks that fail until all pass or the limit is over.
+pub(crate) fn wait_until_healthy(node: &Node, checks: &[Health], limit: Duration) -> Vec<HealthReport> {
+    let deadline = Instant::now() + limit;
+    let mut reports = check_within(node, checks, ONE_CHECK.min(limit));
+    while Instant::now() < deadline && reports.iter().any(|report| !report.healthy) {
+        std::thread::sleep(PAUSE.min(deadline.saturating_duration_since(Instant::now())));
+        let left = deadline.saturating_duration_since(Instant::now()).max(PAUSE).min(ONE_CHECK);
+        for (check, report) in checks.iter().zip(&mut reports).filter(|(_, report)| !report.healthy) {
+            *report = check_one(node, check, left);
+        }
+    }
+    reports
+}
+
+fn check_within(node: &Node, checks: &[Health], limit: Duration) -> Vec<HealthReport> {
+    std::thread::scope(|scope| {
+        let start = |check| scope.spawn(move || check_one(node, check, limit));
+        let running: Vec<_> = checks.iter().map(start).collect();
+        running.into_iter().map(|check| check.join().expect("a check does not panic")).collect()
+    })
+}
+
+fn check_one(node: &Node, check: &Health, limit: Duration) -> HealthReport {
+    let (words, outcome) = match check {
+        Health::Tcp(port) => (format!("tcp {port}"), tcp(*port, limit)),
+        Health::Http(address) => (format!("http {address}"), http::get(node, address, limit)),
+        Health::Unit(unit) => (format!("unit {unit}"), unit_runs(node, unit.as_str())),
+        Health::Command(argv) => (format!("command {}", argv.join(" ")), ends_well(argv, limit)),
+    };
+    HealthReport { check: words, healthy: outcome.is_ok(), why: outcome.err() }
+}
+
+fn tcp(port: u16, limit: Duration) -> Result<(), String> {
+    connect(&ITSELF.map(|address| SocketAddr::new(address, port)), limit)
+        .map(drop)
+        .map_err(|why| why.to_string())
+}
+
+/// Connects to the first of these addresses that answers.
+fn connect(addresses: &[SocketAddr], limit: Duration) -> io::Result<TcpStream> {
+    let mut first = None;
+    for address in addresses {
+        match TcpStream::connect_timeout(address, limit) {
+            Ok(stream) => return Ok(stream),
+            Err(error) => first = first.or(Some(error)),
+        }
+    }
+    Err(first.unwrap_or_else(|| io::ErrorKind::AddrNotAvailable.into()))
+}
+
+fn unit_runs(node: &Node, unit: &str) -> Result<(), String> {
+    let systemd = Systemd::of(node).ok_or("no systemd here")?;
+    let state = systemd.state(unit).map_err(|error| error.in_full())?;
+    match (state.is_known(), state.runs()) {
+        (true, true) => Ok(()),
+        (true, false) => Err(state.words()),
+        (false, _) => Err("systemd knows no such unit".into()),
+    }
+}
+
+fn ends_well(argv: &[String], limit: Duration) -> Result<(), String> {
+    let (program, rest) = argv.split_first().ok_or("it names no program")?;
+    let rest: Vec<&str> = rest.iter().map(String::as_str).collect();
+    let tool = Tool::at(program);
+    let ended = tool.run(&rest, &[], limit).map_err(|error| format!("it cannot be run: {error}"))?;
+    match ended.status {
+        Some(status) if status.success() => Ok(()),
+        Some(status) => Err([format!("it ended with {status}"), ended.last_words()].join(": ")),
+        None => Err(format!("it did not end within {} s", limit.as_secs())),
+    }
+}

@@ -1,0 +1,126 @@
+//! The first process of a local node: starts what the node must run, reaps, and stops cleanly.
+//!
+//! It sleeps until a signal comes, and opens nothing but its log. Mounts, the host name and the network are in place when
+//! it is called.
+
+mod log;
+mod server;
+mod signals;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process_group, wait};
+
+use log::Log;
+use server::Server;
+use signals::Signals;
+
+/// How it behaves.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Where it writes what it does.
+    pub log: PathBuf,
+    /// Where the SSH server writes what it does.
+    pub sshd_log: PathBuf,
+    /// The SSH server is run where this exists.
+    pub sshd_wanted: PathBuf,
+    /// Where the SSH server may be; the first that is there is run.
+    pub sshd: Vec<PathBuf>,
+    /// What the SSH server is run with.
+    pub sshd_args: Vec<String>,
+    /// How long processes may take to end by themselves when the node is stopped.
+    pub grace: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        let folders = crate::tool::FOLDERS.iter().map(|folder| PathBuf::from(folder).join("sshd"));
+        Self {
+            log: "/var/log/orch-init.log".into(),
+            sshd_log: "/var/log/sshd.log".into(),
+            sshd_wanted: crate::ssh_server::WANTED.into(),
+            sshd: std::iter::once("/usr/sbin/sshd".into()).chain(folders).collect(),
+            sshd_args: ["-D", "-e", "-f", "/etc/ssh/sshd_config"].map(String::from).into(),
+            grace: Duration::from_secs(3),
+        }
+    }
+}
+
+/// Runs until the node is told to stop by `SIGTERM`. Called once the root file system is in place, by the process that is
+/// the first of its pid namespace; any other is refused, because stopping ends every process that can be seen.
+pub fn run(settings: &Settings) -> ExitCode {
+    if getpid() != Pid::INIT {
+        crate::worker::say("only the first process of a node can be its init");
+        return ExitCode::from(3);
+    }
+    let mut log = Log::open(&settings.log);
+    log.take_standard_streams();
+    let signals = match Signals::listen() {
+        Ok(signals) => signals,
+        Err(error) => {
+            log.say(&format!("signals cannot be listened for: {error}"));
+            return ExitCode::FAILURE;
+        }
+    };
+    live(settings, &signals, &mut log);
+    stop(settings.grace, &signals, &mut log);
+    ExitCode::SUCCESS
+}
+
+/// Keeps the SSH server running and reaps, until it is told to stop.
+fn live(settings: &Settings, signals: &Signals, log: &mut Log) {
+    let mut server = Server::of(settings);
+    log.say("the node is up");
+    while !signals.is_stop_asked() {
+        while let Some((pid, how)) = reap() {
+            server.notice_end(pid, &how, log);
+        }
+        server.start_if_due(log);
+        signals.wait(server.next_start());
+    }
+}
+
+/// Takes note of a process that ended; nothing where none is left to be noted. Also where there is no child at all.
+fn reap() -> Option<(Pid, String)> {
+    let (pid, status) = wait(WaitOptions::NOHANG).ok()??;
+    let how = match (status.exit_status(), status.terminating_signal()) {
+        (Some(code), _) => format!("with exit status {code}"),
+        (None, Some(signal)) => format!("by signal {signal}"),
+        (None, None) => "in an unknown way".into(),
+    };
+    Some((pid, how))
+}
+
+/// Ends every process of the node: by word, and after a while by force.
+fn stop(grace: Duration, signals: &Signals, log: &mut Log) {
+    log.say("the node is stopped");
+    signal_everybody(Signal::TERM);
+    if !everybody_ends_within(grace, signals) {
+        log.say("some processes had to be ended");
+        signal_everybody(Signal::KILL);
+        everybody_ends_within(grace, signals);
+    }
+    rustix::fs::sync();
+    log.say("the node is down");
+}
+
+/// For the kernel the group 1 means everybody, but for the caller: the group of the first process cannot be named.
+fn signal_everybody(signal: Signal) {
+    // Where nobody is left, that is what was wanted.
+    let _ = kill_process_group(Pid::INIT, signal);
+}
+
+/// Reaps until no process is left or the time is over: all are children, because orphans are given to the first process.
+fn everybody_ends_within(time: Duration, signals: &Signals) -> bool {
+    let deadline = Instant::now() + time;
+    loop {
+        match wait(WaitOptions::NOHANG) {
+            Ok(Some(_)) => {}
+            Err(_) => return true,
+            Ok(None) if Instant::now() >= deadline => return false,
+            Ok(None) => signals.wait(Some(deadline)),
+        }
+    }
+}

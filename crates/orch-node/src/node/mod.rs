@@ -1,0 +1,72 @@
+//! The node itself, seen through its root folder: nothing that is done by way of a [`Node`] reaches outside of it.
+
+mod folder;
+mod walk;
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Mode, OFlags, Stat};
+use rustix::process::geteuid;
+
+pub(crate) use folder::{Folder, Found, Owner, Wanted};
+
+/// A node that a configuration is made true on.
+#[derive(Debug)]
+pub(crate) struct Node {
+    root: OwnedFd,
+    path: PathBuf,
+    /// Whose links are followed: root's, or one's own where an ordinary user works on a tree.
+    trusted: u32,
+}
+
+impl Node {
+    /// The machine that this program runs on, by `/`; or a tree of files that is or becomes the root of a machine, where
+    /// what is not a file is left alone, such as the host name that the kernel knows.
+    pub(crate) fn at(root: &Path) -> io::Result<Self> {
+        let path = root.canonicalize()?;
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let root = rustix::fs::open(&path, flags, Mode::empty())?;
+        Ok(Self { root, path, trusted: geteuid().as_raw() })
+    }
+
+    /// Whether it is the machine that this program runs on, and not a tree of files.
+    pub(crate) fn is_real(&self) -> bool {
+        self.path == Path::new("/")
+    }
+
+    /// Whether files can be given to other accounts. An ordinary user who works on a tree keeps them all.
+    pub(crate) fn sets_owners(&self) -> bool {
+        self.trusted == 0
+    }
+
+    /// Where a path of the node is for programs of this machine.
+    pub(crate) fn outside(&self, path: &Path) -> PathBuf {
+        self.path.join(path.strip_prefix("/").unwrap_or(path))
+    }
+
+    /// Whether there is something at a path of the node.
+    pub(crate) fn has(&self, path: &str) -> bool {
+        let Some((folder, name)) = split(Path::new(path)) else { return true };
+        self.folder(folder).is_ok_and(|folder| folder.is_some_and(|folder| folder.holds(name)))
+    }
+
+    fn root(&self) -> BorrowedFd<'_> {
+        self.root.as_fd()
+    }
+
+    /// Whether nobody but those who are trusted can put something there.
+    fn trusts_folder(&self, stat: &Stat) -> bool {
+        stat.st_uid == self.trusted && stat.st_mode & 0o022 == 0
+    }
+
+    fn trusts_link(&self, stat: &Stat) -> bool {
+        stat.st_uid == self.trusted
+    }
+}
+
+/// The folder and the last name of a path; nothing for `/`.
+pub(crate) fn split(path: &Path) -> Option<(&Path, &std::ffi::OsStr)> {
+    Some((path.parent()?, path.file_name()?))
+}

@@ -1,0 +1,156 @@
+//! What the node keeps of orch under `/var/lib/orch`: the configuration that it has and had, and what became of it.
+
+mod lock;
+mod start;
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use orch_model::{ApplyReport, ApplyStatus, Config, Digest};
+
+use crate::error::ApplyError;
+use crate::node::{Folder, Node, Owner, Wanted};
+use crate::settings_file::read_in;
+
+pub(crate) use lock::{ApplyLock, Holder};
+pub(crate) use start::{is_alive, start_of};
+
+const FOLDER: &str = "/var/lib/orch";
+const COMPLETE: &str = "complete.json";
+const FAILED: &str = "failed.json";
+const SPEC: &str = "spec.json";
+const PREVIOUS: &str = "spec.prev.json";
+const INCOMING: &str = "incoming.json";
+const LOG: &str = "apply.log";
+
+/// The folder, open.
+#[derive(Debug)]
+pub(crate) struct State {
+    folder: Folder,
+    path: PathBuf,
+}
+
+impl State {
+    /// Opens the folder; nothing where no configuration ever came here.
+    pub(crate) fn find(node: &Node) -> Result<Option<Self>, ApplyError> {
+        let folder = node.folder(Path::new(FOLDER))?;
+        Ok(folder.map(|folder| Self::new(node, folder)))
+    }
+
+    /// Opens the folder, and makes it where it is not there.
+    pub(crate) fn make(node: &Node) -> Result<Self, ApplyError> {
+        let above = Path::new(FOLDER).parent().expect("the folder is in one");
+        node.make_folder(above, 0o755)?;
+        let folder = node.make_folder(Path::new(FOLDER), 0o700)?;
+        Ok(Self::new(node, folder))
+    }
+
+    fn new(node: &Node, folder: Folder) -> Self {
+        let path = node.outside(folder.path());
+        Self { folder, path }
+    }
+
+    /// The report of the last apply, however it went.
+    pub(crate) fn report(&self) -> Result<Option<ApplyReport>, ApplyError> {
+        let complete = self.read_report(COMPLETE)?;
+        let failed = self.read_report(FAILED)?;
+        Ok(match (complete, failed) {
+            // Both are there where a cut came between writing the newer and removing the older.
+            (Some(complete), Some(failed)) => Some(newer(complete, failed)),
+            (complete, failed) => complete.or(failed),
+        })
+    }
+
+    /// The configuration that was last made true, where the last one was.
+    pub(crate) fn applied(&self) -> Result<Option<Digest>, ApplyError> {
+        let report = self.report()?.filter(|report| report.status == ApplyStatus::Complete);
+        Ok(report.map(|report| report.spec_digest))
+    }
+
+    /// How often this configuration was tried in a row, the next time included.
+    pub(crate) fn attempts(&self, digest: Digest) -> Result<u32, ApplyError> {
+        let last = self.report()?.filter(|report| report.spec_digest == digest);
+        Ok(last.map_or(1, |report| report.attempts.saturating_add(1)))
+    }
+
+    /// Keeps a report, and then takes the other kind away.
+    pub(crate) fn keep(&self, report: &ApplyReport) -> Result<(), ApplyError> {
+        let (name, other) = match report.status {
+            ApplyStatus::Complete => (COMPLETE, FAILED),
+            ApplyStatus::Failed => (FAILED, COMPLETE),
+        };
+        self.write(name, &to_json(report))?;
+        self.folder.remove(OsStr::new(other))
+    }
+
+    /// Lays a configuration down for the worker, unless it is the one that the node has.
+    pub(crate) fn hand_over(&self, config: &Config) -> Result<(), ApplyError> {
+        if self.current(config.digest()).is_some() {
+            return Ok(());
+        }
+        self.write(INCOMING, &to_json(config))
+    }
+
+    /// Takes the configuration that was laid down, or that the node has, if it is the one that is meant.
+    pub(crate) fn take_over(&self, digest: Digest) -> Result<Config, ApplyError> {
+        if let Some(config) = self.current(digest) {
+            return Ok(config);
+        }
+        let incoming = self.read_config(INCOMING)?.filter(|config| config.digest() == digest);
+        let config = incoming.ok_or_else(|| {
+            ApplyError::Impossible(format!("no configuration {} was handed over", digest.short()))
+        })?;
+        if self.folder.holds(OsStr::new(SPEC)) {
+            self.folder.rename(OsStr::new(SPEC), OsStr::new(PREVIOUS))?;
+        }
+        self.folder.rename(OsStr::new(INCOMING), OsStr::new(SPEC))?;
+        Ok(config)
+    }
+
+    /// The configuration that the node has, if it is this one. One that cannot be read is no reason to keep a good one
+    /// out.
+    fn current(&self, digest: Digest) -> Option<Config> {
+        self.read_config(SPEC).ok().flatten().filter(|config| config.digest() == digest)
+    }
+
+    /// The log of the worker, empty.
+    pub(crate) fn new_log(&self) -> Result<File, ApplyError> {
+        let path = self.log_path();
+        let mut options = File::options();
+        // Appended to, so that what several processes write does not overlap.
+        options.append(true).create(true).mode(0o600);
+        let log = options.open(&path).map_err(ApplyError::file("open", &path))?;
+        log.set_len(0).map_err(ApplyError::file("empty", &path))?;
+        Ok(log)
+    }
+
+    pub(crate) fn log_path(&self) -> PathBuf {
+        self.path.join(LOG)
+    }
+
+    fn read_report(&self, name: &str) -> Result<Option<ApplyReport>, ApplyError> {
+        let text = read_in(&self.folder, OsStr::new(name))?;
+        // A report that cannot be read is none: the next apply writes a new one.
+        Ok(text.and_then(|text| serde_json::from_slice(&text).ok()))
+    }
+
+    fn read_config(&self, name: &str) -> Result<Option<Config>, ApplyError> {
+        let text = read_in(&self.folder, OsStr::new(name))?;
+        Ok(text.and_then(|text| serde_json::from_slice(&text).ok()))
+    }
+
+    fn write(&self, name: &str, content: &[u8]) -> Result<(), ApplyError> {
+        self.folder.write(OsStr::new(name), &Wanted { content, mode: 0o600, owner: Owner::ROOT })
+    }
+}
+
+fn newer(one: ApplyReport, other: ApplyReport) -> ApplyReport {
+    let time = |report: &ApplyReport| report.finished_at.parse::<jiff::Timestamp>().ok();
+    if time(&one) > time(&other) { one } else { other }
+}
+
+fn to_json(value: &impl serde::Serialize) -> Vec<u8> {
+    serde_json::to_vec(value).expect("what orch defines can be written as JSON")
+}

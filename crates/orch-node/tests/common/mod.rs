@@ -1,0 +1,214 @@
+//! What the tests share: a tree of files that stands for a node, configurations for it, and the program itself.
+
+#![allow(dead_code, reason = "every test file uses its own part")]
+#![allow(clippy::panic, reason = "a test that cannot read an answer has failed")]
+
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+use orch_model::config::{File, Network, Role, Run, Services, Ssh, User};
+use orch_model::{
+    ApplyReport, Config, Digest, Identity, Inspection, NodeName, ResourceReport, RootLogin, SpecName,
+    Timespan, Trigger, YesNo,
+};
+use serde_json::{Value as Json, json};
+use tempfile::TempDir;
+
+/// A public key that nobody has the other half of.
+pub(crate) const KEY: &str = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIE1 alice@laptop";
+
+/// A role that asks for as little as a role can.
+pub(crate) fn role() -> Role {
+    Role {
+        domain: None,
+        network: Network::Dhcp,
+        timezone: "UTC".parse().unwrap(),
+        users: Vec::new(),
+        ssh: Ssh {
+            port: 22,
+            permit_root_login: RootLogin::ProhibitPassword,
+            password_authentication: YesNo::No,
+        },
+        sudo_nopasswd: false,
+        fail2ban: false,
+        packages: Vec::new(),
+        services: Services { enable: Vec::new(), disable: Vec::new() },
+        hypervisor: None,
+        files: Vec::new(),
+        secrets: Vec::new(),
+        enroll_recipient: false,
+        nixos: None,
+        health: Vec::new(),
+        run: Run { trigger: Trigger::Manual, interval: Timespan::minutes(15) },
+        config: std::collections::BTreeMap::new(),
+    }
+}
+
+/// The configuration of a node with this role, as it arrives.
+pub(crate) fn json_of(role: &Role) -> Json {
+    let identity: Identity = "test.web@here".parse().unwrap();
+    let (spec, hostname): (SpecName, NodeName) = ("base".parse().unwrap(), "web".parse().unwrap());
+    let digest = Digest::of(&(&identity, &spec, &hostname, Digest::of(role)));
+    let mut config = serde_json::to_value(role).unwrap();
+    for (key, value) in [
+        ("node", json!(identity)),
+        ("spec", json!(spec)),
+        ("hostname", json!(hostname)),
+        ("digest", json!(digest)),
+    ] {
+        config[key] = value;
+    }
+    config
+}
+
+/// The configuration of a node with this role.
+pub(crate) fn config_of(role: &Role) -> Config {
+    serde_json::from_value(json_of(role)).unwrap()
+}
+
+/// A file of root's that everybody can read.
+pub(crate) fn file(path: &str, content: &str) -> File {
+    File {
+        path: path.parse().unwrap(),
+        content: content.into(),
+        mode: "0644".parse().unwrap(),
+        owner: "root".parse().unwrap(),
+    }
+}
+
+/// A user with one key.
+pub(crate) fn user(name: &str) -> User {
+    User { name: name.parse().unwrap(), sudo: false, ssh_keys: vec![KEY.parse().unwrap()] }
+}
+
+/// A tree of files that stands for a node. It is gone when this is dropped.
+pub(crate) struct Tree(TempDir);
+
+impl Tree {
+    /// A small machine without any program.
+    pub(crate) fn new() -> Self {
+        let tree = Self(TempDir::new().unwrap());
+        fs::set_permissions(tree.0.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        tree.write(
+            "/etc/passwd",
+            "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534::/nonexistent:/bin/false\n",
+        );
+        tree.write("/etc/group", "root:x:0:\n");
+        tree.write("/etc/shadow", "root:*:19000:0:99999:7:::\n");
+        tree.write("/etc/gshadow", "root:*::\n");
+        tree.write("/etc/hosts", "127.0.0.1 localhost\n");
+        tree.folder("/root");
+        tree
+    }
+
+    /// Where a path of the node is for this process.
+    pub(crate) fn at(&self, path: &str) -> PathBuf {
+        self.0.path().join(path.trim_start_matches('/'))
+    }
+
+    pub(crate) fn write(&self, path: &str, content: &str) {
+        let path = self.at(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, content).unwrap();
+    }
+
+    pub(crate) fn folder(&self, path: &str) {
+        fs::create_dir_all(self.at(path)).unwrap();
+    }
+
+    /// A program of the node, as a script.
+    pub(crate) fn program(&self, path: &str, script: &str) {
+        self.write(path, &format!("#!/bin/sh\n{script}\n"));
+        fs::set_permissions(self.at(path), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    pub(crate) fn link(&self, path: &str, target: impl AsRef<Path>) {
+        fs::create_dir_all(self.at(path).parent().unwrap()).unwrap();
+        std::os::unix::fs::symlink(target, self.at(path)).unwrap();
+    }
+
+    pub(crate) fn read(&self, path: &str) -> String {
+        fs::read_to_string(self.at(path)).unwrap()
+    }
+
+    pub(crate) fn mode(&self, path: &str) -> u32 {
+        fs::symlink_metadata(self.at(path)).unwrap().permissions().mode() & 0o7777
+    }
+
+    /// Every path in the tree with its kind, mode, content and time of change: two that are equal are the same.
+    pub(crate) fn snapshot(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        let mut folders = vec![self.0.path().to_path_buf()];
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                let data = fs::symlink_metadata(&path).unwrap();
+                let content = if data.is_file() { fs::read(&path).unwrap() } else { Vec::new() };
+                let (digest, times) =
+                    (Digest::of_bytes(&content).short(), (data.mtime_nsec(), data.ctime_nsec()));
+                let who = (data.uid(), data.gid(), data.ino());
+                lines.push(format!("{} {:o} {who:?} {times:?} {digest}", path.display(), data.mode()));
+                if data.is_dir() {
+                    folders.push(path);
+                }
+            }
+        }
+        lines.sort();
+        lines
+    }
+
+    /// The program, set to work on this tree.
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_orch-node"));
+        command.arg("--root").arg(self.0.path()).args(args);
+        command
+    }
+
+    pub(crate) fn start(&self, args: &[&str], input: &[u8]) -> Child {
+        let mut command = self.command(args);
+        let mut child =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        // It may refuse before it has read everything.
+        let _ = stdin.write_all(input);
+        child
+    }
+
+    pub(crate) fn run(&self, args: &[&str], input: &[u8]) -> Output {
+        self.start(args, input).wait_with_output().unwrap()
+    }
+
+    pub(crate) fn apply(&self, role: &Role) -> ApplyReport {
+        report(&self.run(&["apply", "-"], &bytes(role)))
+    }
+
+    pub(crate) fn push(&self, role: &Role) -> ApplyReport {
+        report(&self.run(&["push"], &bytes(role)))
+    }
+
+    pub(crate) fn inspect(&self, role: &Role) -> Inspection {
+        let output = self.run(&["inspect"], &bytes(role));
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
+    }
+}
+
+pub(crate) fn bytes(role: &Role) -> Vec<u8> {
+    serde_json::to_vec(&json_of(role)).unwrap()
+}
+
+pub(crate) fn report(output: &Output) -> ApplyReport {
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
+}
+
+/// What a report says of one resource.
+pub(crate) fn of<'a>(resources: &'a [ResourceReport], kind: &str, name: &str) -> &'a ResourceReport {
+    let is_it = |resource: &&ResourceReport| resource.kind == kind && resource.name == name;
+    resources.iter().find(is_it).unwrap_or_else(|| panic!("no {kind} {name} in {resources:?}"))
+}
+
+pub(crate) fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}

@@ -1,0 +1,53 @@
+//! Removing what a machine left: its files may belong to users that exist only in its user namespace.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use super::super::HELPER;
+use super::super::machine::{Ids, Means};
+use super::super::store::remove;
+use super::outside::give_ids;
+use super::talk::{GO, UNSHARED, expect, say};
+use super::unshared::split_users;
+use super::{BootError, DISCARD, Doing};
+
+/// Removes a folder and everything in it.
+pub(crate) fn discard(path: &Path, means: &Means, program: &Path) -> io::Result<()> {
+    if matches!(means.ids, Ids::Range { .. }) && path.symlink_metadata().is_ok() {
+        discard_elsewhere(path, means, program).map_err(io::Error::other)?;
+    }
+    remove(path)
+}
+
+/// Has it done by a process that is root of a user namespace with the machine's ids.
+fn discard_elsewhere(path: &Path, means: &Means, program: &Path) -> Result<(), BootError> {
+    let deadline = Instant::now() + Duration::from_secs(120);
+    let mut command = Command::new(program);
+    command.args([HELPER, DISCARD]).arg(path).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command.spawn().doing("start the process that removes files")?;
+    let (Some(to), Some(from)) = (child.stdin.take(), child.stdout.take()) else { return Err(BootError::Lost) };
+    let removed = expect(&from, UNSHARED, deadline)
+        .and_then(|()| give_ids(&means.ids, child.id()))
+        .and_then(|()| say(to, GO))
+        .and_then(|()| expect(&from, GO, deadline));
+    let _ = child.kill();
+    let _ = child.wait();
+    removed
+}
+
+/// Removes what is in a folder, as root of a user namespace of its own.
+pub(crate) fn discard_as_them(path: &Path) -> Result<(), BootError> {
+    split_users().doing("make a user namespace")?;
+    say(io::stdout(), UNSHARED)?;
+    expect(io::stdin(), GO, Instant::now() + Duration::from_secs(60))?;
+    for entry in fs::read_dir(path).doing("look at what is left")? {
+        let entry = entry.doing("look at what is left")?;
+        let is_folder = entry.file_type().doing("look at what is left")?.is_dir();
+        let removed = if is_folder { fs::remove_dir_all(entry.path()) } else { fs::remove_file(entry.path()) };
+        removed.doing(format!("remove `{}`", entry.path().display()))?;
+    }
+    say(io::stdout(), GO)
+}

@@ -1,0 +1,133 @@
+//! The machine's first process: puts the root together, then becomes the machine's init.
+
+use std::env;
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use std::time::{Duration, Instant};
+
+use rustix::thread::CapabilitySet;
+
+use super::super::machine::Standing;
+use super::super::record::{Folder, Record};
+use super::accounts;
+use super::root::{Root, assemble};
+use super::talk::{GO, HERE, READY, expect, say};
+use super::{BootError, Doing, PROGRAM, RUN};
+
+/// Puts the machine together and runs it. Comes back only where the machine could not be put together, or has stopped.
+pub(crate) fn init(folder: &Folder, uplink: &Path, standing: Standing) -> Result<ExitCode, BootError> {
+    say(io::stdout(), HERE)?;
+    expect(io::stdin(), GO, Instant::now() + Duration::from_secs(60))?;
+    let record = folder.record().doing("read what the machine is")?;
+    let host_key = record.host_key.as_ref().map(|_| fs::read(folder.host_key())).transpose();
+    let host_key = host_key.doing("read its host key")?;
+    let program = program(&record)?;
+    let root = Root {
+        path: folder.root(),
+        disk: folder.disk().exists().then(|| folder.disk()),
+        shares_programs: record.shares_programs,
+        uplink: record.inside.is_none().then(|| uplink.to_owned()),
+        program,
+    };
+    assemble(&root, standing)?;
+    settle(&record, standing, host_key.as_deref())?;
+    drop_powers()?;
+    if record.shares_programs { run_ours() } else { run_own(&record) }
+}
+
+/// The program that configures the machine, as this machine has it: `orch` itself where the machine shares this
+/// machine's libraries; else one that needs none, which lies beside `orch` or where `ORCH_NODE` says.
+fn program(record: &Record) -> Result<PathBuf, BootError> {
+    // By its path: the link in `/proc` leads to a mount outside of this namespace, which cannot be shared.
+    let own = env::current_exe().doing("find this program")?;
+    if record.shares_programs {
+        return Ok(own);
+    }
+    if let Some(named) = env::var_os("ORCH_NODE") {
+        return Ok(named.into());
+    }
+    let beside = own.with_file_name("orch-node");
+    Ok(if beside.exists() { beside } else { own })
+}
+
+/// What is inside of the machine and not of its image: who it is, and how orch comes in.
+fn settle(record: &Record, standing: Standing, host_key: Option<&[u8]>) -> Result<(), BootError> {
+    let run = Path::new("/").join(RUN);
+    let mark = |name: &str| fs::write(run.join(name), "").doing(format!("write `{name}`"));
+    fs::write(run.join("uuid"), record.marks.uuid.to_string()).doing("write its mark")?;
+    mark("hosts-children")?;
+    if standing == Standing::Alone {
+        mark("one-id")?;
+    }
+    if record.shares_programs {
+        mark("shares-programs")?;
+        if host_key.is_some() {
+            mark("sshd-wanted")?;
+        }
+    }
+    let name = fs::read_to_string("/etc/hostname").ok().map(|name| name.trim().to_owned());
+    let name = name.filter(|name| !name.is_empty() && record.shares_programs);
+    let name = name.unwrap_or_else(|| record.marks.node.to_string());
+    rustix::system::sethostname(name.as_bytes()).doing("set its host name")?;
+    if record.shares_programs {
+        accounts::know_yourself(&name).doing("write down its host name")?;
+    }
+    if let (Some(key), Some(access)) = (host_key, &record.access) {
+        accounts::let_in(&record.user, access, key, record.shares_programs).doing("let orch in")?;
+    }
+    accounts::allow(&record.user, PROGRAM).doing("let orch become root")
+}
+
+/// Gives up for good what would reach beyond the machine.
+fn drop_powers() -> Result<(), BootError> {
+    let given_up = [
+        CapabilitySet::SYS_MODULE,
+        CapabilitySet::SYS_RAWIO,
+        CapabilitySet::SYS_TIME,
+        CapabilitySet::SYSLOG,
+        CapabilitySet::MAC_ADMIN,
+        CapabilitySet::MAC_OVERRIDE,
+        CapabilitySet::WAKE_ALARM,
+        CapabilitySet::BLOCK_SUSPEND,
+    ];
+    for power in given_up {
+        rustix::thread::remove_capability_from_bounding_set(power).doing("give up powers over the machine outside")?;
+    }
+    Ok(())
+}
+
+/// Runs our own init.
+fn run_ours() -> Result<ExitCode, BootError> {
+    say(io::stdout(), READY)?;
+    let_go()?;
+    Ok(orch_node::init::run(&orch_node::init::Settings::default()))
+}
+
+/// Runs the init that the image brings.
+fn run_own(record: &Record) -> Result<ExitCode, BootError> {
+    let places = ["/sbin/init", "/usr/lib/systemd/systemd", "/init", "/nix/var/nix/profiles/system/init", "/bin/init"];
+    let found = places.map(PathBuf::from).into_iter().find(|path| path.exists());
+    let init = found.ok_or_else(|| BootError::NoInit(places.map(PathBuf::from).to_vec()))?;
+    say(io::stdout(), READY)?;
+    let_go()?;
+    let variables: [(&str, OsString); 3] = [
+        ("container", "orch".into()),
+        ("container_uuid", record.marks.uuid.to_string().into()),
+        ("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin".into()),
+    ];
+    let failed = Command::new(&init).env_clear().envs(variables).current_dir("/").exec();
+    Err(failed).doing(format!("run `{}`", init.display()))
+}
+
+/// Lets go of what was inherited: whoever reads the other end must see that nothing more comes.
+fn let_go() -> Result<(), BootError> {
+    let null = File::open("/dev/null").doing("open `/dev/null`")?;
+    let log = OpenOptions::new().append(true).create(true).open("/var/log/orch-init.log").doing("open its log")?;
+    rustix::stdio::dup2_stdin(&null).doing("let go of its input")?;
+    rustix::stdio::dup2_stdout(&log).doing("let go of its output")?;
+    rustix::stdio::dup2_stderr(&log).doing("let go of its console")
+}

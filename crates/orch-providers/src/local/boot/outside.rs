@@ -1,0 +1,196 @@
+//! The process that stays outside while a machine starts.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+
+use super::super::limits::{self, Hierarchies};
+use super::super::machine::{Ids, Means, Standing};
+use super::super::process::Process;
+use super::super::record::{Boot, Folder, Record};
+use super::super::store::Store;
+use super::talk::{GO, HERE, READY, UNSHARED, expect, say};
+use super::{BootError, Doing, UNSHARE};
+
+/// How long a machine may take until its init has it. Longer than it ever takes; the driver has a limit of its own.
+const LIMIT: Duration = Duration::from_secs(120);
+
+/// Starts a machine that is off. One that runs is left alone.
+pub(crate) fn boot(folder: &Folder) -> Result<(), BootError> {
+    let _lock = folder.lock().doing("lock the machine")?;
+    if folder.running().is_some() {
+        return Ok(());
+    }
+    folder.forget_boot().doing("forget the last start")?;
+    let record = folder.record().doing("read what the machine is")?;
+    let parent = parent(folder, &record)?;
+    let host = Host::of(folder, parent.as_ref())?;
+    let means = Means::look();
+    // What a driver that was killed left of an earlier start is used again.
+    let groups = Hierarchies::look().make(record.marks.uuid, record.size).doing("make its control groups")?;
+    let started = start(folder, &host, parent.as_ref(), &means, &groups);
+    if started.is_err() {
+        undo(folder, &groups);
+    }
+    started
+}
+
+/// The first process of the machine that this one lives inside of, which must run.
+fn parent(folder: &Folder, record: &Record) -> Result<Option<Process>, BootError> {
+    let Some(name) = &record.inside else { return Ok(None) };
+    let running = folder.sibling(name).running();
+    running.map(Some).ok_or_else(|| BootError::ParentOff(name.clone()))
+}
+
+/// The host's own network, and for those who are not root its user namespace: kept by whoever lives on it.
+struct Host {
+    /// A machine that runs on it.
+    neighbour: Option<Process>,
+    /// Held while this is the first machine, so that there are never two networks.
+    _first: Option<File>,
+}
+
+impl Host {
+    fn of(folder: &Folder, parent: Option<&Process>) -> Result<Self, BootError> {
+        if let Some(parent) = parent {
+            return Ok(Self { neighbour: Some(parent.clone()), _first: None });
+        }
+        let root = folder.path().parent().unwrap_or(folder.path());
+        let store = Store::at(root.to_owned());
+        let lock = store.lock(".network").doing("lock the host's network")?;
+        let neighbour = neighbour(&store).doing("look at the host's machines")?;
+        let first = neighbour.is_none().then_some(lock);
+        Ok(Self { neighbour, _first: first })
+    }
+}
+
+/// A machine that runs directly on the host.
+fn neighbour(store: &Store) -> io::Result<Option<Process>> {
+    let on_host = |found: super::super::store::Found| {
+        found.record.filter(|record| record.inside.is_none()).and_then(|_| found.folder.running())
+    };
+    Ok(store.list()?.into_iter().find_map(on_host))
+}
+
+fn start(
+    folder: &Folder,
+    host: &Host,
+    parent: Option<&Process>,
+    means: &Means,
+    groups: &[PathBuf],
+) -> Result<(), BootError> {
+    let deadline = Instant::now() + LIMIT;
+    let is_first = host.neighbour.is_none();
+    if let Some(neighbour) = host.neighbour.as_ref().filter(|_| !means.is_root()) {
+        join(neighbour, "user", LinkNameSpaceType::User)?;
+    }
+    if let Some(parent) = parent {
+        join(parent, "pid", LinkNameSpaceType::ProcessID)?;
+    }
+    let mut child = spawn(folder, host.neighbour.as_ref(), means.ids.standing())?;
+    let result = bring_up(folder, &mut child, is_first, means, groups, deadline);
+    // It has nothing left to do: the machine holds what it made.
+    let _ = child.kill();
+    let _ = child.wait();
+    result
+}
+
+fn bring_up(
+    folder: &Folder,
+    child: &mut Child,
+    is_first: bool,
+    means: &Means,
+    groups: &[PathBuf],
+    deadline: Instant,
+) -> Result<(), BootError> {
+    let pid = child.id();
+    limits::enter(groups, pid).doing("limit what it uses")?;
+    let (Some(mut to), Some(from)) = (child.stdin.take(), child.stdout.take()) else { return Err(BootError::Lost) };
+    say(&mut to, GO)?;
+    if is_first && !means.is_root() {
+        expect(&from, UNSHARED, deadline)?;
+        give_ids(&means.ids, pid)?;
+        say(&mut to, GO)?;
+    }
+    expect(&from, HERE, deadline)?;
+    let init = first_process(pid).ok_or(BootError::Lost)?;
+    folder.write_boot(&Boot { init, cgroups: groups.to_vec() }).doing("write down who its first process is")?;
+    say(&mut to, GO)?;
+    expect(&from, READY, deadline)
+}
+
+fn spawn(folder: &Folder, neighbour: Option<&Process>, standing: Standing) -> Result<Child, BootError> {
+    let console = OpenOptions::new().append(true).create(true).open(folder.console()).doing("open its console")?;
+    let mut command = Command::new("/proc/self/exe");
+    command.args([super::super::HELPER, UNSHARE]).arg(folder.path());
+    command.arg(format!("--standing={}", standing.word()));
+    if let Some(neighbour) = neighbour {
+        command.arg(format!("--neighbour={}", neighbour.pid));
+    }
+    command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
+    if let Some(program) = std::env::var_os("ORCH_NODE") {
+        command.env("ORCH_NODE", program);
+    }
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(console).current_dir("/");
+    command.spawn().doing("start the process that makes its namespaces")
+}
+
+/// Enters a namespace of a process.
+pub(crate) fn join(process: &Process, name: &str, kind: LinkNameSpaceType) -> Result<(), BootError> {
+    let doing = || format!("enter the {name} namespace of process {}", process.pid);
+    let link = File::open(process.proc(&format!("ns/{name}"))).doing(doing())?;
+    move_into_link_name_space(std::os::fd::AsFd::as_fd(&link), Some(kind)).doing(doing())
+}
+
+/// Gives the user namespace of a process its ids.
+pub(crate) fn give_ids(ids: &Ids, pid: u32) -> Result<(), BootError> {
+    let (user, group) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+    match ids {
+        Ids::All => Ok(()),
+        Ids::Range { users, groups, tools } => {
+            let run = |tool: &Path, own: u32, range: &super::super::machine::Range| {
+                let words = [pid, 0, own, 1, 1, range.first, range.count].map(|number| number.to_string());
+                super::super::disk::run(Command::new(tool).args(words), &[0])
+            };
+            run(&tools.users, user, users).doing("give it its user ids")?;
+            run(&tools.groups, group, groups).doing("give it its group ids")
+        }
+        Ids::One => {
+            fs::write(format!("/proc/{pid}/setgroups"), "deny").doing("give it its group id")?;
+            fs::write(format!("/proc/{pid}/uid_map"), format!("0 {user} 1")).doing("give it its user id")?;
+            fs::write(format!("/proc/{pid}/gid_map"), format!("0 {group} 1")).doing("give it its group id")
+        }
+    }
+}
+
+/// The one child of a process, by its pid as this process sees it.
+fn first_process(of: u32) -> Option<Process> {
+    let children = fs::read_to_string(format!("/proc/{of}/task/{of}/children")).ok();
+    let pid = children.and_then(|children| children.split_whitespace().next()?.parse().ok()).or_else(|| search(of));
+    Process::of(pid?)
+}
+
+/// The same where the kernel does not list children.
+fn search(parent: u32) -> Option<i32> {
+    let line = format!("PPid:\t{parent}");
+    fs::read_dir("/proc").ok()?.find_map(|entry| {
+        let entry = entry.ok()?;
+        let pid = entry.file_name().to_str()?.parse().ok()?;
+        let status = fs::read_to_string(entry.path().join("status")).ok()?;
+        status.lines().any(|found| found == line).then_some(pid)
+    })
+}
+
+/// Ends what was begun. What cannot be ended now is found again by the next start.
+fn undo(folder: &Folder, groups: &[PathBuf]) {
+    if let Some(init) = folder.running() {
+        let _ = init.end(Signal::KILL, Duration::from_secs(10));
+    }
+    let _ = folder.forget_boot();
+    let _ = limits::remove(groups);
+}

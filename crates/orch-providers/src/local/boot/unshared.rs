@@ -1,0 +1,176 @@
+//! The process that makes a machine's namespaces and its network, and holds them until the machine does.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space};
+
+use super::super::machine::Standing;
+use super::super::net::{Bridge, Netlink, PREFIX};
+use super::super::process::Process;
+use super::super::record::{Folder, Record};
+use super::talk::{GO, UNSHARED, expect, say};
+use super::{BRIDGE, BootError, Doing, INIT, UPLINK};
+
+/// What the process is told.
+pub(crate) struct Order {
+    pub(crate) folder: Folder,
+    /// A machine on the same host, or the one that this one lives inside of.
+    pub(crate) neighbour: Option<i32>,
+    /// What the machine's root is.
+    pub(crate) standing: Standing,
+}
+
+/// Makes the namespaces, starts the machine's first process in them and waits to be ended.
+pub(crate) fn unshare(order: &Order) -> Result<(), BootError> {
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).doing("be ended with the one outside")?;
+    let record = order.folder.record().doing("read what the machine is")?;
+    wait_for_go()?;
+    // The first machine makes the user namespace that all of the host's share.
+    if order.neighbour.is_none() && order.standing != Standing::Root {
+        split(UnshareFlags::NEWUSER).doing("make a user namespace")?;
+        say(io::stdout(), UNSHARED)?;
+        wait_for_go()?;
+    }
+    let uplink = uplink(order, &record)?;
+    connect(&order.folder, &record, &uplink)?;
+    let uplink = format!("/proc/{}/fd/{}", own_pid()?, uplink.as_raw_fd());
+    let mut init = Command::new("/proc/self/exe");
+    init.args([super::super::HELPER, INIT]).arg(order.folder.path()).arg(format!("--uplink={uplink}"));
+    init.arg(format!("--standing={}", order.standing.word()));
+    // What the machine's first process needs of us it has; it ends by itself when the one outside is gone.
+    init.stdin(Stdio::inherit()).stdout(Stdio::inherit()).stderr(Stdio::inherit());
+    init.spawn().doing("start its first process")?;
+    loop {
+        std::thread::park();
+    }
+}
+
+/// Tries what a machine needs of the kernel, and says what it does not allow.
+pub(crate) fn probe(is_root: bool) -> Result<(), BootError> {
+    if !is_root {
+        split(UnshareFlags::NEWUSER).doing("make a user namespace")?;
+    }
+    for (flag, name) in [
+        (UnshareFlags::NEWNS, "mount"),
+        (UnshareFlags::NEWNET, "network"),
+        (UnshareFlags::NEWUTS, "uts"),
+        (UnshareFlags::NEWIPC, "ipc"),
+        (UnshareFlags::NEWPID, "pid"),
+    ] {
+        split(flag).doing(format!("make a {name} namespace"))?;
+    }
+    let network = Netlink::open().doing("speak to the kernel about networks")?;
+    network.add_bridge(BRIDGE).doing("make a bridge")?;
+    let own = own_network()?;
+    network.add_pair("probe0", "probe1", own.as_fd()).doing("make a pair of interfaces")
+}
+
+fn wait_for_go() -> Result<(), BootError> {
+    expect(io::stdin(), GO, Instant::now() + Duration::from_secs(60))
+}
+
+/// Becomes the root of a user namespace of its own.
+pub(super) fn split_users() -> io::Result<()> {
+    split(UnshareFlags::NEWUSER)
+}
+
+/// Leaves namespaces for new ones.
+fn split(flags: UnshareFlags) -> io::Result<()> {
+    // The call is unsound for `CLONE_FILES` alone, which takes open files away from other threads.
+    #[allow(deprecated, reason = "none of our flags is CLONE_FILES")]
+    Ok(rustix::thread::unshare(flags)?)
+}
+
+/// The network that the machine is attached to, ready for it.
+fn uplink(order: &Order, record: &Record) -> Result<File, BootError> {
+    let Some(neighbour) = order.neighbour else {
+        split(UnshareFlags::NEWNET).doing("make the host's network")?;
+        make_bridge(record.place.bridge)?;
+        return own_network();
+    };
+    if record.inside.is_none() {
+        return File::open(format!("/proc/{neighbour}/root/{UPLINK}")).doing("open the host's network");
+    }
+    let network = File::open(format!("/proc/{neighbour}/ns/net")).doing("open the network of its parent")?;
+    enter(&network)?;
+    make_bridge(record.place.bridge)?;
+    Ok(network)
+}
+
+/// Makes the bridge of the network that this process is in, for machines to be attached to.
+fn make_bridge(bridge: Bridge) -> Result<(), BootError> {
+    let network = Netlink::open().doing("speak to the kernel about networks")?;
+    network.add_bridge(BRIDGE).doing("make a bridge")?;
+    network.add_address(BRIDGE, bridge.gateway(), PREFIX).doing("give the bridge its address")?;
+    network.switch_on(BRIDGE).doing("switch the bridge on")?;
+    network.switch_on("lo").doing("switch the loopback on")?;
+    fs::write("/proc/sys/net/ipv4/ip_forward", "1").doing("let packets through")
+}
+
+/// Makes the machine's own namespaces and attaches it to its network.
+fn connect(folder: &Folder, record: &Record, uplink: &File) -> Result<(), BootError> {
+    enter(uplink)?;
+    let outer = Netlink::open().doing("speak to the kernel about networks")?;
+    let all = UnshareFlags::NEWNS
+        | UnshareFlags::NEWPID
+        | UnshareFlags::NEWNET
+        | UnshareFlags::NEWUTS
+        | UnshareFlags::NEWIPC
+        | UnshareFlags::NEWCGROUP;
+    split(all).doing("make its namespaces")?;
+    let own = own_network()?;
+    let (place, link) = (record.place, record.place.link());
+    outer.add_pair(&link, "eth0", own.as_fd()).doing("make its interface")?;
+    outer.attach(&link, BRIDGE).doing("attach it to the bridge")?;
+    outer.switch_on(&link).doing("switch its interface on")?;
+    let inner = Netlink::open().doing("speak to the kernel about networks")?;
+    inner.switch_on("lo").doing("switch its loopback on")?;
+    inner.add_address("eth0", place.address(), PREFIX).doing("give it its address")?;
+    inner.switch_on("eth0").doing("switch its interface on")?;
+    inner.add_route(place.bridge.network(), 0, place.bridge.gateway()).doing("give it its way out")?;
+    announce(folder, record)?;
+    enter(&own)
+}
+
+/// Tells every network above the parent's the way to the one that this machine is in.
+fn announce(folder: &Folder, record: &Record) -> Result<(), BootError> {
+    let mut below = record.inside.clone();
+    while let Some(name) = below {
+        let folder = folder.sibling(&name);
+        let ancestor = folder.record().doing("read what its parents are")?;
+        let process = folder.running().ok_or_else(|| BootError::ParentOff(name.clone()))?;
+        let above = match &ancestor.inside {
+            Some(above) => network_of(&folder.sibling(above), above)?,
+            None => File::open(process.proc(&format!("root/{UPLINK}"))).doing("open the host's network")?,
+        };
+        enter(&above)?;
+        let network = Netlink::open().doing("speak to the kernel about networks")?;
+        let to = record.place.bridge.network();
+        network.add_route(to, PREFIX, ancestor.place.address()).doing("tell the way to it")?;
+        below = ancestor.inside;
+    }
+    Ok(())
+}
+
+fn network_of(folder: &Folder, name: &str) -> Result<File, BootError> {
+    let process: Process = folder.running().ok_or_else(|| BootError::ParentOff(name.to_owned()))?;
+    File::open(process.proc("ns/net")).doing("open the network of its parent")
+}
+
+fn own_network() -> Result<File, BootError> {
+    File::open("/proc/thread-self/ns/net").doing("open its network")
+}
+
+fn enter(network: &File) -> Result<(), BootError> {
+    move_into_link_name_space(network.as_fd(), Some(LinkNameSpaceType::Network)).doing("enter a network")
+}
+
+/// The pid of this process as the mounted `/proc` has it, which may be that of an outer pid namespace.
+fn own_pid() -> Result<String, BootError> {
+    Ok(fs::read_link("/proc/self").doing("find its own pid")?.to_string_lossy().into_owned())
+}

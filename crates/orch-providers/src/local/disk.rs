@@ -1,0 +1,154 @@
+//! The disk of a machine: a file with a file system of the machine's size, copied from one that was prepared, or a plain
+//! folder where this computer cannot have such disks.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use rustix::fs::SeekFrom;
+use sha2::{Digest, Sha256};
+
+use super::image::Image;
+use super::machine::{DiskTools, Means};
+use super::record::Folder;
+use super::seed::{Seed, copy_tree};
+use super::store::{Store, make, remove};
+
+const GIB: u64 = 1 << 30;
+
+/// Makes sure that a machine has its disk. One that has is left as it is.
+pub(crate) fn make_disk(store: &Store, folder: &Folder, image: &Image, gigabytes: u32, means: &Means) -> io::Result<()> {
+    match &means.disk {
+        _ if folder.disk().exists() || folder.root().join("etc").exists() => Ok(()),
+        Some(tools) => {
+            make(&folder.root())?;
+            let prepared = prepare(store, image, gigabytes, means, tools)?;
+            let draft = folder.disk().with_extension("new");
+            copy_sparse(&prepared, &draft)?;
+            fs::rename(draft, folder.disk())
+        }
+        None => {
+            let draft = folder.root().with_extension("new");
+            remove(&draft)?;
+            make(&draft)?;
+            fill(image, &draft, means)?;
+            remove(&folder.root())?;
+            fs::rename(draft, folder.root())
+        }
+    }
+}
+
+/// Makes a disk larger. The machine must be off.
+pub(crate) fn grow(folder: &Folder, gigabytes: u32) -> io::Result<()> {
+    let disk = folder.disk();
+    if !disk.exists() {
+        return Ok(());
+    }
+    let wanted = u64::from(gigabytes) * GIB;
+    let file = OpenOptions::new().write(true).open(&disk)?;
+    if file.metadata()?.len() < wanted {
+        file.set_len(wanted)?;
+    }
+    let tool = |name: &str| super::machine::program(name).ok_or_else(|| io::Error::other(format!("there is no `{name}` here")));
+    run(Command::new(tool("e2fsck")?).args(["-f", "-p"]).arg(&disk), &[0, 1])?;
+    run(Command::new(tool("resize2fs")?).arg(&disk), &[0])
+}
+
+/// A disk of that size with the image on it, made once and then copied.
+fn prepare(store: &Store, image: &Image, gigabytes: u32, means: &Means, tools: &DiskTools) -> io::Result<PathBuf> {
+    let images = store.images();
+    let _lock = store.lock(".images-lock")?;
+    make(&images)?;
+    let key = match image {
+        Image::ThisMachine => Seed::of_this_machine()?.key,
+        Image::Folder(path) | Image::Archive(path) => key_of(path)?,
+    };
+    let prepared = images.join(format!("{key}-{gigabytes}.img"));
+    if prepared.exists() {
+        return Ok(prepared);
+    }
+    let (content, draft) = (images.join(".content"), images.join(".draft.img"));
+    remove(&content)?;
+    make(&content)?;
+    let source = match image {
+        Image::Folder(path) => path.clone(),
+        _ => {
+            fill(image, &content, means)?;
+            content.clone()
+        }
+    };
+    File::create(&draft)?.set_len(u64::from(gigabytes) * GIB)?;
+    let mut mkfs = Command::new(&tools.mkfs);
+    mkfs.args(["-q", "-F", "-m", "0", "-E", "lazy_itable_init=1,lazy_journal_init=1,nodiscard"]);
+    mkfs.args(["-J", "size=4", "-i", "65536"]).arg("-d").arg(&source).arg(&draft);
+    run(&mut mkfs, &[0])?;
+    remove(&content)?;
+    fs::rename(&draft, &prepared)?;
+    Ok(prepared)
+}
+
+/// Puts what an image holds into an empty folder.
+fn fill(image: &Image, to: &Path, means: &Means) -> io::Result<()> {
+    match image {
+        Image::ThisMachine => Seed::lay_out(to, means),
+        Image::Folder(path) => copy_tree(path, to),
+        Image::Archive(path) => {
+            let tar = super::machine::program("tar").ok_or_else(|| io::Error::other("there is no `tar` here"))?;
+            run(Command::new(tar).arg("-xpf").arg(path).args(["--numeric-owner", "-C"]).arg(to), &[0])
+        }
+    }
+}
+
+/// What tells one version of an image from another: where it is, when it was changed and how large it is.
+fn key_of(path: &Path) -> io::Result<String> {
+    use std::os::unix::fs::MetadataExt;
+    let about = fs::metadata(path)?;
+    let text = format!("{}\n{}\n{}\n{}", path.display(), about.mtime(), about.mtime_nsec(), about.len());
+    Ok(Sha256::digest(text).iter().take(8).map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// Copies a file and leaves its holes.
+fn copy_sparse(from: &Path, to: &Path) -> io::Result<()> {
+    let source = File::open(from)?;
+    let length = source.metadata()?.len();
+    let target = OpenOptions::new().write(true).create(true).truncate(true).open(to)?;
+    target.set_len(length)?;
+    let mut at = 0;
+    while at < length {
+        let data = match rustix::fs::seek(&source, SeekFrom::Data(at)) {
+            Ok(data) => data,
+            Err(rustix::io::Errno::NXIO) => break,
+            Err(error) => return Err(error.into()),
+        };
+        let end = rustix::fs::seek(&source, SeekFrom::Hole(data))?;
+        copy_range(&source, &target, data, end)?;
+        at = end;
+    }
+    Ok(())
+}
+
+fn copy_range(source: &File, target: &File, start: u64, end: u64) -> io::Result<()> {
+    let (mut from, mut to) = (start, start);
+    while from < end {
+        let left = usize::try_from(end - from).unwrap_or(usize::MAX);
+        let copied = rustix::fs::copy_file_range(source.as_fd(), Some(&mut from), target.as_fd(), Some(&mut to), left)?;
+        if copied == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+    }
+    Ok(())
+}
+
+/// Runs a program that must end with one of these codes; else what it said is the error.
+pub(crate) fn run(command: &mut Command, fine: &[i32]) -> io::Result<()> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let output = command.stdin(Stdio::null()).output();
+    let output = output.map_err(|error| io::Error::new(error.kind(), format!("`{name}` cannot be run: {error}")))?;
+    if output.status.code().is_some_and(|code| fine.contains(&code)) {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    Err(io::Error::other(format!("`{name}` ended with {}: {}", output.status, said.trim())))
+}

@@ -1,0 +1,124 @@
+//! Ways into a running machine: a program run inside of it, and a connection to one of its ports.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Write};
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::os::fd::AsFd;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, ExitCode};
+use std::thread;
+use std::time::Duration;
+
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+use thiserror::Error;
+
+use super::boot::{BootError, UPLINK, join};
+use super::process::Process;
+use super::record::Folder;
+
+/// The word for running a program inside of a machine.
+pub(crate) const ENTER: &str = "enter";
+/// The word for connecting to a port of a machine.
+pub(crate) const CONNECT: &str = "connect";
+
+/// Why there is no way in.
+#[derive(Debug, Error)]
+pub(crate) enum EnterError {
+    #[error("machine `{0}` does not run")]
+    Off(String),
+    #[error(transparent)]
+    Namespace(#[from] BootError),
+    #[error("`{0}` cannot be run there: {1}")]
+    Run(String, #[source] io::Error),
+    #[error("nothing answers at {0}: {1}")]
+    Connect(SocketAddr, #[source] io::Error),
+    #[error("what it is cannot be read: {0}")]
+    Record(#[source] io::Error),
+}
+
+/// Runs a program inside of a machine, as its root, and ends as it does.
+pub(crate) fn enter(folder: &Folder, argv: &[OsString]) -> Result<ExitCode, EnterError> {
+    let init = folder.running().ok_or_else(|| EnterError::Off(folder.name()))?;
+    if !rustix::process::geteuid().is_root() {
+        join(&init, "user", LinkNameSpaceType::User)?;
+    }
+    // The mounts last: with them goes the `/proc` by which the others are found.
+    for (name, kind) in [
+        ("cgroup", LinkNameSpaceType::ControlGroup),
+        ("ipc", LinkNameSpaceType::InterProcessCommunication),
+        ("uts", LinkNameSpaceType::HostNameAndNISDomainName),
+        ("net", LinkNameSpaceType::Network),
+        ("pid", LinkNameSpaceType::ProcessID),
+        ("mnt", LinkNameSpaceType::Mount),
+    ] {
+        join(&init, name, kind)?;
+    }
+    let [program, args @ ..] = argv else { return Ok(ExitCode::SUCCESS) };
+    let mut command = Command::new(program);
+    command.args(args).current_dir("/").env_clear();
+    command.env("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin").env("HOME", "/root");
+    command.env("USER", "root").env("TERM", std::env::var_os("TERM").unwrap_or_else(|| "dumb".into()));
+    let failed = |error| EnterError::Run(program.to_string_lossy().into_owned(), error);
+    let status = match command.status() {
+        // What a shell answers for a program that is not there.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(ExitCode::from(127)),
+        status => status.map_err(failed)?,
+    };
+    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(255);
+    Ok(ExitCode::from(u8::try_from(code).unwrap_or(255)))
+}
+
+/// Connects standard input and output with a port of a machine, over the bridge that it is attached to.
+pub(crate) fn connect(folder: &Folder, port: u16) -> Result<(), EnterError> {
+    let init = folder.running().ok_or_else(|| EnterError::Off(folder.name()))?;
+    let record = folder.record().map_err(EnterError::Record)?;
+    join_bridge(folder, &init, record.inside.as_deref())?;
+    let address = SocketAddr::from((record.place.address(), port));
+    let stream = TcpStream::connect_timeout(&address, Duration::from_secs(10));
+    let stream = stream.map_err(|error| EnterError::Connect(address, error))?;
+    // Answers are short, and waited for.
+    let _ = stream.set_nodelay(true);
+    relay(&stream).map_err(|error| EnterError::Connect(address, error))
+}
+
+/// Enters the network of the bridge that a machine is attached to: the host's, or that of the machine it lives in.
+fn join_bridge(folder: &Folder, init: &Process, inside: Option<&str>) -> Result<(), EnterError> {
+    if !rustix::process::geteuid().is_root() {
+        join(init, "user", LinkNameSpaceType::User)?;
+    }
+    if let Some(parent) = inside {
+        let parent_init = folder.sibling(parent).running().ok_or_else(|| EnterError::Off(parent.to_owned()))?;
+        return Ok(join(&parent_init, "net", LinkNameSpaceType::Network)?);
+    }
+    let doing = |source| BootError::Step { doing: "enter the host's network".into(), source };
+    let uplink = File::open(init.proc(&format!("root/{UPLINK}"))).map_err(doing)?;
+    move_into_link_name_space(uplink.as_fd(), Some(LinkNameSpaceType::Network)).map_err(|error| doing(error.into()))?;
+    Ok(())
+}
+
+/// Carries bytes both ways until the machine has no more to say.
+fn relay(stream: &TcpStream) -> io::Result<()> {
+    let mut there = stream.try_clone()?;
+    thread::spawn(move || {
+        let _ = io::copy(&mut io::stdin().lock(), &mut there);
+        let _ = there.shutdown(Shutdown::Write);
+    });
+    let mut out = Unbuffered(io::stdout().lock());
+    io::copy(&mut &*stream, &mut out).map(|_| ())
+}
+
+/// Standard output waits for whole lines; what is spoken here has none.
+struct Unbuffered<'o>(io::StdoutLock<'o>);
+
+impl Write for Unbuffered<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let length = self.0.write(bytes)?;
+        self.0.flush()?;
+        Ok(length)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}

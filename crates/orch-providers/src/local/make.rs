@@ -1,0 +1,314 @@
+//! Making, starting, changing and destroying machines. Every step can be repeated, and every change of a machine begins
+//! with finding its mark on it.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use orch_model::{HostName, NodeName, PublicKey, Size, UserName};
+use orch_plan::{MachineRef, MachineSpec, Marks};
+use orch_run::{Done, Order, Progress};
+use rustix::process::Signal;
+use thiserror::Error;
+use uuid::Uuid;
+
+use super::HELPER;
+use super::boot::{self, BOOT};
+use super::disk;
+use super::image::Image;
+use super::limits::{self, Hierarchies};
+use super::machine::Means;
+use super::record::{Folder, Record};
+use super::store::Store;
+use crate::ssh::{KeyError, ensure_identity, make_host_key};
+
+/// How long a machine may take to stop by itself.
+const GRACE: Duration = Duration::from_secs(8);
+/// How long the kernel may take to end what is killed.
+const END: Duration = Duration::from_secs(20);
+
+/// Why something could not be done to a machine.
+#[derive(Debug, Error)]
+pub(crate) enum MakeError {
+    #[error("machine `{machine}` does not bear the mark {expected}, and is left alone")]
+    NotOurs { machine: String, expected: Uuid },
+    #[error("{0}")]
+    Refused(String),
+    #[error("cannot {doing}: {source}")]
+    Step {
+        doing: &'static str,
+        #[source]
+        source: io::Error,
+    },
+    #[error("{}", chain(.0))]
+    Key(#[from] KeyError),
+    #[error("machine `{machine}` does not start: {why}")]
+    NotStarted { machine: String, why: String, evidence: Vec<String> },
+}
+
+/// Names what was being done when an error came.
+trait Doing<T> {
+    fn doing(self, doing: &'static str) -> Result<T, MakeError>;
+}
+
+impl<T> Doing<T> for io::Result<T> {
+    fn doing(self, doing: &'static str) -> Result<T, MakeError> {
+        self.map_err(|source| MakeError::Step { doing, source })
+    }
+}
+
+/// Who makes the machines of a host.
+#[derive(Debug, Clone)]
+pub(crate) struct Maker {
+    pub(crate) host: HostName,
+    pub(crate) store: Store,
+    /// The site's folder; images are relative to it.
+    pub(crate) site: PathBuf,
+    /// The account that orch comes in with, where a machine can have one.
+    pub(crate) user: UserName,
+    /// The private key that opens it.
+    pub(crate) identity: PathBuf,
+    /// This program.
+    pub(crate) program: PathBuf,
+    pub(crate) means: Means,
+}
+
+impl Maker {
+    /// Makes a machine that is not there, or finishes one that is half made.
+    pub(crate) fn create(&self, order: &Order, spec: &MachineSpec) -> Result<Done, MakeError> {
+        match self.store.bearing(order.uuid).doing("look at the host's machines")? {
+            Some((folder, record)) if record.made && folder.running().is_some() => Ok(Done::Unchanged),
+            Some((folder, record)) => self.finish(&folder, record, spec.size, &order.progress),
+            None => {
+                order.progress.say("making its record");
+                let (folder, record) = self.begin(order, spec)?;
+                self.finish(&folder, record, spec.size, &order.progress)
+            }
+        }
+    }
+
+    /// Puts a machine there that bears its marks and is nothing else yet.
+    pub(crate) fn begin(&self, order: &Order, spec: &MachineSpec) -> Result<(Folder, Record), MakeError> {
+        let taken = || MakeError::NotOurs { machine: spec.name.clone(), expected: order.uuid };
+        if self.store.folder(&spec.name).path().symlink_metadata().is_ok() {
+            return Err(taken());
+        }
+        let image = self.image(&spec.image)?;
+        let parent = spec.parent.as_ref().map(|parent| self.parent(order, parent)).transpose()?;
+        let has_ssh = if image.shares_programs() { self.means.ssh.is_some() } else { self.has_client() };
+        let access = if has_ssh { Some(self.identity()?) } else { None };
+        let has_sudo = self.means.sudo.is_some() || !image.shares_programs();
+        let user = if has_sudo && self.means.is_root() { self.user.clone() } else { UserName::root() };
+        let record = |place, children| Record {
+            marks: marks(order),
+            inside: parent.as_ref().map(|(folder, _)| folder.name()),
+            kind: spec.kind,
+            image: spec.image.clone(),
+            size: spec.size,
+            made: false,
+            place,
+            children,
+            host_key: None,
+            user,
+            access,
+            shares_programs: image.shares_programs(),
+        };
+        match self.store.begin(&spec.name, parent.as_ref().map(|(_, record)| record), record) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(taken()),
+            folder => {
+                let folder = folder.doing("make its folder")?;
+                let record = folder.record().doing("read what it is")?;
+                Ok((folder, record))
+            }
+        }
+    }
+
+    /// Gives a half-made machine everything that it lacks, and starts it.
+    pub(crate) fn finish(
+        &self,
+        folder: &Folder,
+        mut record: Record,
+        size: Size,
+        progress: &Progress,
+    ) -> Result<Done, MakeError> {
+        if !record.made {
+            // It may run and not be whole: whoever began it did not say that it was done.
+            self.stop(folder, Duration::ZERO)?;
+        }
+        record.size = size;
+        if record.access.is_some() && record.host_key.is_none() {
+            progress.say("making its host key");
+            record.host_key = Some(self.host_key(folder)?);
+        }
+        folder.write_record(&record).doing("write down what it is")?;
+        progress.say("making its disk");
+        let image = self.image(&record.image)?;
+        disk::make_disk(&self.store, folder, &image, record.size.disk, &self.means).doing("make its disk")?;
+        self.boot(folder, progress)?;
+        record.made = true;
+        folder.write_record(&record).doing("write down that it is made")?;
+        Ok(Done::Changed)
+    }
+
+    /// Finishes a machine that an interrupted run began to make.
+    pub(crate) fn adopt(&self, found: &MachineRef, size: Size, progress: &Progress) -> Result<Done, MakeError> {
+        let (folder, record) = self.marked(found)?;
+        if record.made && record.size == size && folder.running().is_some() {
+            return Ok(Done::Unchanged);
+        }
+        self.finish(&folder, record, size, progress)
+    }
+
+    /// Starts a machine that is off.
+    pub(crate) fn start(&self, machine: &MachineRef, progress: &Progress) -> Result<Done, MakeError> {
+        let (folder, record) = self.marked(machine)?;
+        if !record.made {
+            let size = record.size;
+            return self.finish(&folder, record, size, progress);
+        }
+        if folder.running().is_some() {
+            return Ok(Done::Unchanged);
+        }
+        self.boot(&folder, progress)?;
+        Ok(Done::Changed)
+    }
+
+    /// Gives a machine another size. A disk grows while the machine is off; it is started again if it ran.
+    pub(crate) fn resize(&self, machine: &MachineRef, to: Size, progress: &Progress) -> Result<Done, MakeError> {
+        let (folder, mut record) = self.marked(machine)?;
+        if record.size == to {
+            return Ok(Done::Unchanged);
+        }
+        let ran = folder.running().is_some();
+        if record.size.disk != to.disk {
+            progress.say("growing its disk");
+            self.stop(&folder, GRACE)?;
+            disk::grow(&folder, to.disk).doing("make its disk larger")?;
+        }
+        record.size = to;
+        folder.write_record(&record).doing("write down its size")?;
+        if folder.running().is_some() {
+            Hierarchies::look().set(record.marks.uuid, to).doing("limit what it uses")?;
+        } else if ran {
+            self.boot(&folder, progress)?;
+        }
+        Ok(Done::Changed)
+    }
+
+    /// Takes a machine down and everything that belongs to it.
+    pub(crate) fn destroy(&self, machine: &MachineRef, progress: &Progress) -> Result<Done, MakeError> {
+        let discard = |path: &Path| boot::discard(path, &self.means, &self.program);
+        if self.store.folder(&machine.id).path().symlink_metadata().is_err() {
+            // What an interrupted run left of it may be there still.
+            self.store.tidy(discard).doing("remove what was left")?;
+            return Ok(Done::Unchanged);
+        }
+        let (folder, _) = self.marked(machine)?;
+        let all = self.store.list().doing("look at the host's machines")?;
+        let lives_on_it = |record: &Record| record.inside.as_ref() == Some(&machine.id);
+        if let Some(child) = all.iter().find(|found| found.record.as_ref().is_some_and(lives_on_it)) {
+            return Err(MakeError::Refused(format!("machine `{}` lives on it", child.folder.name())));
+        }
+        progress.say("stopping");
+        self.stop(&folder, GRACE)?;
+        progress.say("removing its files");
+        self.store.remove(&folder, machine.uuid, discard).doing("remove its files")?;
+        Ok(Done::Changed)
+    }
+
+    /// Ends a machine: asks it to stop, and ends it where it does not in time.
+    pub(crate) fn stop(&self, folder: &Folder, grace: Duration) -> Result<(), MakeError> {
+        let _lock = folder.lock().doing("lock it")?;
+        let Some(boot) = folder.boot() else { return Ok(()) };
+        let stopped = grace > Duration::ZERO && boot.init.end(Signal::TERM, grace).doing("ask it to stop")?;
+        if !stopped && !boot.init.end(Signal::KILL, END).doing("end it")? {
+            return Err(MakeError::Refused("its processes do not end".into()));
+        }
+        limits::remove(&boot.cgroups).doing("remove its control groups")?;
+        folder.forget_boot().doing("forget that it ran")
+    }
+
+    fn boot(&self, folder: &Folder, progress: &Progress) -> Result<(), MakeError> {
+        progress.say("starting");
+        let mut command = Command::new(&self.program);
+        command.args([HELPER, BOOT]).arg(folder.path()).stdin(Stdio::null()).stdout(Stdio::null());
+        let output = command.stderr(Stdio::piped()).output().doing("run the process that starts it")?;
+        if output.status.success() {
+            return Ok(());
+        }
+        Err(MakeError::NotStarted {
+            machine: folder.name(),
+            why: String::from_utf8_lossy(&output.stderr).trim().to_owned(),
+            evidence: last_lines(&folder.console()),
+        })
+    }
+
+    /// The machine that is meant, which must bear its mark.
+    fn marked(&self, machine: &MachineRef) -> Result<(Folder, Record), MakeError> {
+        let folder = self.store.folder(&machine.id);
+        match folder.record() {
+            Ok(record) if record.marks.uuid == machine.uuid => Ok((folder, record)),
+            _ if folder.path().symlink_metadata().is_ok() => {
+                Err(MakeError::NotOurs { machine: machine.id.clone(), expected: machine.uuid })
+            }
+            _ => Err(MakeError::Refused(format!("machine `{}` does not exist", machine.id))),
+        }
+    }
+
+    fn parent(&self, order: &Order, parent: &NodeName) -> Result<(Folder, Record), MakeError> {
+        let is_it = |marks: &Marks| {
+            let is_ours = marks.site == order.site && marks.manifest == order.identity.manifest;
+            is_ours && marks.host == order.identity.host && marks.node == *parent
+        };
+        let all = self.store.list().doing("look at the host's machines")?;
+        let found = all.into_iter().find_map(|found| {
+            let record = found.record.filter(|record| is_it(&record.marks))?;
+            Some((found.folder, record))
+        });
+        let running = found.filter(|(folder, _)| folder.running().is_some());
+        running.ok_or_else(|| MakeError::Refused(format!("node `{parent}` does not run, so nothing can be made on it")))
+    }
+
+    fn image(&self, name: &str) -> Result<Image, MakeError> {
+        Image::named(name, &self.site).map_err(MakeError::Refused)
+    }
+
+    fn has_client(&self) -> bool {
+        super::machine::program("ssh").is_some() && super::machine::program("ssh-keygen").is_some()
+    }
+
+    fn identity(&self) -> Result<PublicKey, MakeError> {
+        Ok(ensure_identity(&self.identity)?)
+    }
+
+    fn host_key(&self, folder: &Folder) -> Result<PublicKey, MakeError> {
+        let (_, public) = make_host_key(folder.path())?;
+        Ok(public)
+    }
+}
+
+/// An error and its causes, in one line.
+fn chain(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+}
+
+fn marks(order: &Order) -> Marks {
+    Marks {
+        site: order.site.clone(),
+        manifest: order.identity.manifest.clone(),
+        node: order.identity.node.clone(),
+        host: order.identity.host.clone(),
+        uuid: order.uuid,
+    }
+}
+
+/// The last lines of a log, for those who look for what went wrong.
+pub(crate) fn last_lines(path: &Path) -> Vec<String> {
+    const LINES: usize = 12;
+    let text = fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
+    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+    lines.iter().skip(lines.len().saturating_sub(LINES)).map(|line| (*line).to_owned()).collect()
+}

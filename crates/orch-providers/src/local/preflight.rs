@@ -1,0 +1,136 @@
+//! What would stand in the way of machines on this computer, and what would be less than was asked for.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use orch_plan::MachineSpec;
+
+use super::HELPER;
+use super::boot::PROBE;
+use super::image::Image;
+use super::limits::Hierarchies;
+use super::machine::Ids;
+use super::make::Maker;
+use crate::ground::{Obstacle, Preflight};
+
+/// What a machine made from this machine's programs takes before anything is written to it, with room to begin.
+const LEAST_BYTES: u64 = 32 << 20;
+
+impl Maker {
+    /// Says what would stand in the way of making these machines.
+    pub(crate) fn preflight(&self, wanted: &[MachineSpec]) -> Preflight {
+        let mut found = Preflight { obstacles: Vec::new(), caveats: self.caveats() };
+        if wanted.is_empty() {
+            return found;
+        }
+        found.obstacles.extend(self.forbidden());
+        found.obstacles.extend(self.full(wanted.len()));
+        let mut images: Vec<&str> = wanted.iter().map(|machine| machine.image.as_str()).collect();
+        images.sort_unstable();
+        images.dedup();
+        found.obstacles.extend(images.into_iter().filter_map(|image| self.unusable(image)));
+        found
+    }
+
+    /// What machines here will have less of than was asked for.
+    fn caveats(&self) -> Vec<String> {
+        let host = &self.host;
+        let mut caveats = Vec::new();
+        if self.means.disk.is_none() {
+            let why = if self.means.is_root() { "needs mkfs.ext4, mount and loop devices" } else { "needs root" };
+            caveats.push(format!("disks on `{host}` have no limit: a disk with a size {why}"));
+        }
+        let missing = Hierarchies::look().missing();
+        if !missing.is_empty() {
+            let what = missing.join(" and ");
+            caveats.push(format!("{what} on `{host}` has no limit: no control group may be made for it"));
+        }
+        match self.means.ids {
+            Ids::One => caveats.push(format!(
+                "nodes on `{host}` have one user alone and no SSH server: /etc/subuid and /etc/subgid grant no range of ids"
+            )),
+            _ if self.means.ssh.is_none() => {
+                caveats.push(format!("nodes on `{host}` have no SSH server: this computer has no sshd"));
+            }
+            _ => {}
+        }
+        caveats
+    }
+
+    /// What the kernel does not allow.
+    fn forbidden(&self) -> Option<Obstacle> {
+        let mut command = Command::new(&self.program);
+        command.args([HELPER, PROBE, "-"]).stdin(Stdio::null()).stdout(Stdio::null());
+        match command.output() {
+            Ok(output) if output.status.success() => None,
+            Ok(output) => {
+                let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+                let hint = advice(&said);
+                Some(Obstacle { what: format!("this computer does not allow what a machine needs: {said}"), hint })
+            }
+            Err(error) => {
+                let what = format!("`{}` cannot be run: {error}", self.program.display());
+                Some(Obstacle { what, hint: "see whether the program is still where it was".into() })
+            }
+        }
+    }
+
+    /// Whether there is room at all. Disks are sparse: what is promised may be more than there is.
+    fn full(&self, machines: usize) -> Option<Obstacle> {
+        let images = self.store.images();
+        let there = images.ancestors().find(|path| path.exists())?;
+        let space = rustix::fs::statvfs(there).ok()?;
+        let free = space.f_bavail * space.f_frsize;
+        let needed = LEAST_BYTES * u64::try_from(machines).unwrap_or(u64::MAX);
+        (free < needed).then(|| Obstacle {
+            what: format!("`{}` has {} MB left, and {machines} machines need {} MB", there.display(), free >> 20, needed >> 20),
+            hint: "make room, or name another folder with --state".into(),
+        })
+    }
+
+    fn unusable(&self, image: &str) -> Option<Obstacle> {
+        match Image::named(image, &self.site) {
+            Err(what) => Some(Obstacle { what, hint: format!("mend `images` in hosts/{}.yaml", self.host) }),
+            Ok(Image::ThisMachine) => None,
+            Ok(_) if self.means.is_root() => None,
+            Ok(_) => Some(Obstacle {
+                what: format!("image `{image}` is a root file system, which only root can start here"),
+                hint: "run as root, or use the image `this-machine`".into(),
+            }),
+        }
+    }
+}
+
+/// Which setting of the kernel stands in the way, and how it is changed.
+pub(crate) fn advice(said: &str) -> String {
+    let setting = |path: &str| fs::read_to_string(Path::new("/proc/sys").join(path)).map(|text| text.trim().to_owned());
+    let is = |path: &str, value: &str| setting(path).is_ok_and(|found| found == value);
+    if said.contains("user namespace") {
+        if is("kernel/unprivileged_userns_clone", "0") {
+            return "allow it with `sysctl kernel.unprivileged_userns_clone=1`, or run as root".into();
+        }
+        if is("kernel/apparmor_restrict_unprivileged_userns", "1") {
+            return "allow it with `sysctl kernel.apparmor_restrict_unprivileged_userns=0`, or run as root".into();
+        }
+        if is("user/max_user_namespaces", "0") {
+            return "allow it with `sysctl user.max_user_namespaces=10000`, or run as root".into();
+        }
+        return "run as root, or on a kernel with user namespaces (CONFIG_USER_NS)".into();
+    }
+    for (word, path) in [("network", "user/max_net_namespaces"), ("pid", "user/max_pid_namespaces"), ("mount", "user/max_mnt_namespaces")] {
+        if said.contains(word) && is(path, "0") {
+            return format!("allow it with `sysctl {}=10000`", path.replace('/', "."));
+        }
+    }
+    if said.contains("bridge") {
+        return "load the module with `modprobe bridge`, or use a kernel with CONFIG_BRIDGE".into();
+    }
+    if said.contains("pair of interfaces") {
+        return "load the module with `modprobe veth`, or use a kernel with CONFIG_VETH".into();
+    }
+    if said.contains("disk") {
+        return "see whether loop devices are allowed here (`modprobe loop`), and whether there is room".into();
+    }
+    "see what the last lines say; in a container, run it with more rights".into()
+}

@@ -1,0 +1,191 @@
+//! The provider: what the plan orders, done on this computer.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use orch_model::{ApplyReport, ApplyStatus, HostName, Size, UserName};
+use orch_plan::{Abilities, Action, Applied, DiskAbility, HostView, Machine, MachineSpec, MachineState};
+use orch_run::{Done, Order, Permit, Provider, ProviderError, Scope, StateDir};
+
+use super::inside;
+use super::machine::Means;
+use super::make::{MakeError, Maker};
+use super::record::{Folder, Record};
+use super::store::{Found, Store};
+use crate::ground::Preflight;
+
+/// Where a node keeps what became of its configuration.
+const COMPLETE: &str = "/var/lib/orch/complete.json";
+/// What is not known of a stranger's machine.
+const UNKNOWN_SIZE: Size = Size { cores: 1, memory: 512, disk: 1 };
+
+/// What a host on this computer is made with.
+#[derive(Debug, Clone)]
+pub struct Setup {
+    /// The host.
+    pub host: HostName,
+    /// The driver's own folder, where machines are kept.
+    pub state: StateDir,
+    /// The site's folder; images are relative to it.
+    pub site: PathBuf,
+    /// The account that orch comes in with.
+    pub user: UserName,
+    /// This program, which starts itself for what needs a process of its own.
+    pub program: PathBuf,
+}
+
+/// This computer as a host.
+#[derive(Debug, Clone)]
+pub struct Local {
+    pub(super) maker: Arc<Maker>,
+}
+
+impl Local {
+    /// A host on this computer. Touches nothing.
+    pub fn new(setup: Setup) -> Self {
+        let store = Store::at(setup.state.local().join(setup.host.as_str()));
+        let maker = Maker {
+            host: setup.host,
+            store,
+            site: setup.site,
+            user: setup.user,
+            identity: setup.state.keys().join("driver_ed25519"),
+            program: setup.program,
+            means: Means::look(),
+        };
+        Self { maker: Arc::new(maker) }
+    }
+
+    /// Says what would stand in the way of making these machines, and what would be less than they ask for.
+    pub async fn preflight(&self, wanted: Vec<MachineSpec>) -> Preflight {
+        let maker = Arc::clone(&self.maker);
+        let said = tokio::task::spawn_blocking(move || maker.preflight(&wanted));
+        said.await.unwrap_or_default()
+    }
+
+    /// Leaves behind what a driver leaves that was killed just after it began to make a machine.
+    pub fn leave_half_made(&self, order: &Order) -> Result<(), ProviderError> {
+        let Action::Create { machine } = &order.action else { return Ok(()) };
+        self.maker.begin(order, machine).map(|_| ()).map_err(|error| self.told(error))
+    }
+
+    fn view(&self) -> std::io::Result<HostView> {
+        let machines = self.maker.store.list()?.into_iter().map(machine).collect();
+        let disk = if self.maker.means.disk.is_some() { DiskAbility::Grow } else { DiskAbility::Any };
+        Ok(HostView::Seen { machines, abilities: Abilities { cores: true, memory: true, disk } })
+    }
+
+    fn carry_out(&self, order: &Order) -> Result<Done, MakeError> {
+        let progress = &order.progress;
+        match &order.action {
+            Action::Create { machine } => self.maker.create(order, machine),
+            Action::Adopt { found, machine } => self.maker.adopt(found, machine.size, progress),
+            Action::Resize { machine, to, .. } => self.maker.resize(machine, *to, progress),
+            Action::Start { machine } => self.maker.start(machine, progress),
+            Action::Destroy { machine } => self.maker.destroy(machine, progress),
+            Action::Configure { .. } => Err(MakeError::Refused("configurations are the transport's".into())),
+        }
+    }
+
+    fn told(&self, error: MakeError) -> ProviderError {
+        let host = self.maker.host.clone();
+        let why = error.to_string();
+        match error {
+            MakeError::NotOurs { machine, expected } => ProviderError::NotOurs { machine, expected },
+            MakeError::Refused(why) => ProviderError::Refused { host, why },
+            MakeError::Step { .. } => {
+                let hint = "mend what stands in the way on this computer, and run again".into();
+                ProviderError::Failed { host, why, evidence: Vec::new(), hint }
+            }
+            MakeError::Key(error) => {
+                ProviderError::Failed { host, why, evidence: Vec::new(), hint: error.hint() }
+            }
+            MakeError::NotStarted { evidence, .. } => {
+                let hint = super::preflight::advice(&why);
+                ProviderError::Failed { host, why, evidence, hint }
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl Provider for Local {
+    async fn observe(&self, scope: &Scope) -> Result<HostView, ProviderError> {
+        let this = self.clone();
+        let unseen = |why: String| ProviderError::NoAnswer { host: scope.host.clone(), why };
+        let view = tokio::task::spawn_blocking(move || this.view()).await;
+        view.map_err(|error| unseen(error.to_string()))?.map_err(|error| unseen(error.to_string()))
+    }
+
+    async fn apply(&self, order: &Order, permit: &Permit) -> Result<Done, ProviderError> {
+        let host = &self.maker.host;
+        if !permit.covers(host) {
+            return Err(ProviderError::Refused { host: host.clone(), why: "its lock is not held".into() });
+        }
+        let (this, order, permit) = (self.clone(), order.clone(), permit.clone());
+        // The locks are held for as long as the work goes on, also where nobody waits for it any more.
+        let done = tokio::task::spawn_blocking(move || {
+            let _permit = permit;
+            this.carry_out(&order)
+        });
+        let ended = |error: tokio::task::JoinError| ProviderError::NoAnswer { host: host.clone(), why: error.to_string() };
+        done.await.map_err(ended)?.map_err(|error| self.told(error))
+    }
+}
+
+/// A machine as it is seen, or a stranger's.
+fn machine(found: Found) -> Machine {
+    let name = found.folder.name();
+    let Some(record) = found.record else {
+        return Machine {
+            id: name.clone(),
+            name,
+            marks: None,
+            inside: None,
+            state: MachineState::Stopped,
+            size: UNKNOWN_SIZE,
+            kind: None,
+            image: None,
+            vmid: None,
+            applied: Applied::Unknown,
+        };
+    };
+    let running = found.folder.running();
+    let state = match (record.made, &running) {
+        (false, _) => MachineState::Partial,
+        (true, Some(_)) => MachineState::Running,
+        (true, None) => MachineState::Stopped,
+    };
+    let applied = applied(&found.folder, &record);
+    Machine {
+        id: name.clone(),
+        name,
+        inside: record.inside,
+        state,
+        size: record.size,
+        kind: Some(record.kind),
+        image: Some(record.image),
+        vmid: None,
+        applied,
+        marks: Some(record.marks),
+    }
+}
+
+/// Which configuration a machine has, by its own word. That of one with a disk cannot be read while it is off.
+fn applied(folder: &Folder, record: &Record) -> Applied {
+    if !record.made {
+        return Applied::Never;
+    }
+    let text = match folder.running() {
+        Some(init) => inside::read(&init, COMPLETE),
+        None if folder.disk().exists() => return Applied::Unknown,
+        None => inside::read_below(&folder.root(), COMPLETE),
+    };
+    match text.as_deref().map(serde_json::from_str::<ApplyReport>) {
+        Ok(Ok(report)) if report.status == ApplyStatus::Complete => Applied::Digest(report.spec_digest),
+        Ok(_) => Applied::Never,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Applied::Never,
+        Err(_) => Applied::Unknown,
+    }
+}

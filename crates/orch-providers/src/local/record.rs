@@ -1,0 +1,153 @@
+//! What is written down about a machine, in its own folder: that folder is the machine.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use orch_model::{NodeKind, PublicKey, Size, UserName};
+use orch_plan::Marks;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::net::{Bridge, Place};
+use super::process::Process;
+
+/// What a machine is. It is written before anything else of the machine exists, so its marks are there from the first.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Record {
+    /// Whose it is.
+    pub(crate) marks: Marks,
+    /// The machine that it lives inside of, by the name of its folder.
+    pub(crate) inside: Option<String>,
+    pub(crate) kind: NodeKind,
+    pub(crate) image: String,
+    pub(crate) size: Size,
+    /// Whether it was brought up once; before that it is half made.
+    pub(crate) made: bool,
+    /// Where it is in the network.
+    pub(crate) place: Place,
+    /// The network of the machines inside of it.
+    pub(crate) children: Bridge,
+    /// Its SSH host key, made before it was.
+    pub(crate) host_key: Option<PublicKey>,
+    /// The account that orch comes in with.
+    pub(crate) user: UserName,
+    /// The public half of the key that opens that account, where the machine has SSH.
+    pub(crate) access: Option<PublicKey>,
+    /// Whether it is made from this machine's programs, and so has no init of its own.
+    pub(crate) shares_programs: bool,
+}
+
+/// One start of a machine.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Boot {
+    /// Its first process.
+    pub(crate) init: Process,
+    /// The control groups that were made for it.
+    pub(crate) cgroups: Vec<PathBuf>,
+}
+
+/// The folder of a machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Folder {
+    path: PathBuf,
+}
+
+impl Folder {
+    pub(crate) fn at(path: PathBuf) -> Self {
+        Self { path }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The machine's name, and its id.
+    pub(crate) fn name(&self) -> String {
+        self.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+    }
+
+    /// The machine beside this one with that name.
+    pub(crate) fn sibling(&self, name: &str) -> Self {
+        Self { path: self.path.with_file_name(name) }
+    }
+
+    /// The disk, where it is one with a size.
+    pub(crate) fn disk(&self) -> PathBuf {
+        self.path.join("disk.img")
+    }
+
+    /// Where the root is put together; where there is no disk with a size, the root itself.
+    pub(crate) fn root(&self) -> PathBuf {
+        self.path.join("root")
+    }
+
+    /// What the machine's first process says before it has a log of its own.
+    pub(crate) fn console(&self) -> PathBuf {
+        self.path.join("console.log")
+    }
+
+    /// The private half of its SSH host key.
+    pub(crate) fn host_key(&self) -> PathBuf {
+        self.path.join("ssh_host_ed25519_key")
+    }
+
+    /// What the machine is; an error where there is nothing that says so, or nothing that can be understood.
+    pub(crate) fn record(&self) -> io::Result<Record> {
+        read(&self.path.join("machine.json"))
+    }
+
+    pub(crate) fn write_record(&self, record: &Record) -> io::Result<()> {
+        write(&self.path.join("machine.json"), record)
+    }
+
+    /// Its last start, where there was one.
+    pub(crate) fn boot(&self) -> Option<Boot> {
+        read(&self.path.join("boot.json")).ok()
+    }
+
+    pub(crate) fn write_boot(&self, boot: &Boot) -> io::Result<()> {
+        write(&self.path.join("boot.json"), boot)
+    }
+
+    pub(crate) fn forget_boot(&self) -> io::Result<()> {
+        match fs::remove_file(self.path.join("boot.json")) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// Its first process, if it runs.
+    pub(crate) fn running(&self) -> Option<Process> {
+        self.boot().map(|boot| boot.init).filter(Process::is_alive)
+    }
+
+    /// The right to start, stop, change or remove the machine; whoever has it keeps it until it is dropped. It is the
+    /// kernel's, and so gone with its holder.
+    pub(crate) fn lock(&self) -> io::Result<File> {
+        let file = lock_file(&self.path.join("lock"))?;
+        file.lock()?;
+        Ok(file)
+    }
+}
+
+/// A file to be locked, made where it is missing.
+pub(crate) fn lock_file(path: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path)
+}
+
+fn read<T: DeserializeOwned>(path: &Path) -> io::Result<T> {
+    Ok(serde_json::from_slice(&fs::read(path)?)?)
+}
+
+/// Writes a whole new file in place of the old one, so that a reader sees one or the other.
+fn write<T: Serialize>(path: &Path, value: &T) -> io::Result<()> {
+    let draft = path.with_extension("new");
+    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
+    file.write_all(&serde_json::to_vec_pretty(value)?)?;
+    file.sync_all()?;
+    fs::rename(&draft, path)
+}

@@ -1,0 +1,194 @@
+//! What a machine made from this machine's programs begins with: an `/etc` of its own, without anything of this machine
+//! that is secret.
+
+use std::fs::{self, File, Permissions};
+use std::io::{self, Read};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+
+use super::machine::Means;
+
+/// Folders of programs, shared read-only.
+pub(crate) const PROGRAMS: [&str; 10] =
+    ["usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "nix", "gnu", "opt"];
+/// Folders of `/etc` and `/var` that belong to the programs, shared read-only too.
+pub(crate) const BELONGINGS: [&str; 6] =
+    ["etc/alternatives", "etc/ssl", "etc/ca-certificates", "etc/pki", "etc/static", "var/lib/dpkg"];
+
+/// What is taken over from this machine's `/etc`. None of it is secret, and none of it is about this very machine.
+const TAKEN_OVER: [&str; 26] = [
+    "bash.bashrc",
+    "bashrc",
+    "debian_version",
+    "environment",
+    "gai.conf",
+    "inputrc",
+    "ld.so.cache",
+    "ld.so.conf",
+    "ld.so.conf.d",
+    "locale.alias",
+    "locale.conf",
+    "login.defs",
+    "magic",
+    "nsswitch.conf",
+    "os-release",
+    "pam.conf",
+    "pam.d",
+    "profile",
+    "protocols",
+    "rpc",
+    "security",
+    "services",
+    "shells",
+    "skel",
+    "terminfo",
+    "localtime",
+];
+
+/// Everything a machine begins with, in a folder; and what tells two such folders apart.
+pub(crate) struct Seed {
+    /// The hexadecimal digest of all that it is made from.
+    pub(crate) key: String,
+}
+
+impl Seed {
+    /// Finds out what a machine made now would begin with.
+    pub(crate) fn of_this_machine() -> io::Result<Self> {
+        let mut hash = Sha256::new();
+        hash.update(b"seed 1\n");
+        for name in TAKEN_OVER.iter().map(|name| Path::new("/etc").join(name)) {
+            hash_tree(&mut hash, &name)?;
+        }
+        for name in ["/etc/passwd", "/etc/group"] {
+            hash_tree(&mut hash, Path::new(name))?;
+        }
+        let digest = hash.finalize();
+        Ok(Self { key: digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect() })
+    }
+
+    /// Lays it out in an empty folder.
+    pub(crate) fn lay_out(root: &Path, means: &Means) -> io::Result<()> {
+        for folder in ["dev", "etc/ssh/sshd_config.d", "etc/sudoers.d", "home", "mnt", "proc", "root", "run", "srv", "sys", "tmp", "var/lib", "var/log", "var/tmp", "var/cache", "var/spool"] {
+            fs::create_dir_all(root.join(folder))?;
+        }
+        fs::set_permissions(root, Permissions::from_mode(0o755))?;
+        fs::set_permissions(root.join("root"), Permissions::from_mode(0o700))?;
+        for folder in ["tmp", "var/tmp"] {
+            fs::set_permissions(root.join(folder), Permissions::from_mode(0o1777))?;
+        }
+        symlink("/run", root.join("var/run"))?;
+        make_mount_points(root)?;
+        for name in TAKEN_OVER {
+            copy_tree(&Path::new("/etc").join(name), &root.join("etc").join(name))?;
+        }
+        write_accounts(root)?;
+        write_settings(root, means)
+    }
+}
+
+/// A folder for each thing that is shared, or the same link that this machine has there.
+fn make_mount_points(root: &Path) -> io::Result<()> {
+    for name in PROGRAMS.iter().chain(&BELONGINGS) {
+        let there = Path::new("/").join(name);
+        match fs::symlink_metadata(&there) {
+            Ok(about) if about.is_symlink() => {
+                fs::create_dir_all(root.join(name).parent().unwrap_or(root))?;
+                symlink(fs::read_link(&there)?, root.join(name))?;
+            }
+            Ok(about) if about.is_dir() => fs::create_dir_all(root.join(name))?,
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// The accounts of this machine's programs, all without a password, and none of this machine's people.
+fn write_accounts(root: &Path) -> io::Result<()> {
+    let is_system = |line: &&str| {
+        let id = line.split(':').nth(2).and_then(|id| id.parse::<u32>().ok());
+        id.is_some_and(|id| id < 1000 || id == 65_534)
+    };
+    let passwd = fs::read_to_string("/etc/passwd")?;
+    let users: Vec<&str> = passwd.lines().filter(is_system).collect();
+    let shadow = users.iter().filter_map(|line| line.split(':').next()).map(|name| format!("{name}:*:::::::\n"));
+    let group = fs::read_to_string("/etc/group")?;
+    let groups = group.lines().filter(is_system).filter_map(|line| {
+        let (group, _members) = line.rsplit_once(':')?;
+        Some(format!("{group}:\n"))
+    });
+    fs::write(root.join("etc/passwd"), users.join("\n") + "\n")?;
+    fs::write(root.join("etc/group"), groups.collect::<String>())?;
+    let shadow_file = root.join("etc/shadow");
+    fs::write(&shadow_file, shadow.collect::<String>())?;
+    fs::set_permissions(shadow_file, Permissions::from_mode(0o600))
+}
+
+fn write_settings(root: &Path, means: &Means) -> io::Result<()> {
+    let etc = root.join("etc");
+    fs::write(etc.join("hosts"), "127.0.0.1 localhost\n::1 localhost\n")?;
+    fs::write(etc.join("sudoers"), "Defaults env_reset\nroot ALL=(ALL:ALL) ALL\n@includedir /etc/sudoers.d\n")?;
+    fs::set_permissions(etc.join("sudoers"), Permissions::from_mode(0o440))?;
+    fs::set_permissions(etc.join("sudoers.d"), Permissions::from_mode(0o750))?;
+    let sftp = means.ssh.as_ref().and_then(|ssh| ssh.sftp.as_ref());
+    let sftp = sftp.map_or_else(String::new, |path| format!("Subsystem sftp {}\n", path.display()));
+    // The first value of a setting counts, so what a spec asks for comes first.
+    let settings = format!(
+        "Include /etc/ssh/sshd_config.d/*.conf\n\
+         HostKey /etc/ssh/ssh_host_ed25519_key\n\
+         AuthorizedKeysFile .ssh/authorized_keys /etc/ssh/orch_keys/%u\n\
+         UsePAM no\nUseDNS no\nPidFile /run/sshd.pid\nMaxStartups 100\nLoginGraceTime 30\nPrintMotd yes\n{sftp}"
+    );
+    fs::write(etc.join("ssh/sshd_config"), settings)
+}
+
+/// Takes into account what a file, link or folder is, by when and how large.
+fn hash_tree(hash: &mut Sha256, path: &Path) -> io::Result<()> {
+    use std::os::unix::fs::MetadataExt;
+    let Ok(about) = fs::symlink_metadata(path) else { return Ok(()) };
+    hash.update(path.as_os_str().as_encoded_bytes());
+    hash.update(about.len().to_le_bytes());
+    hash.update(about.mtime().to_le_bytes());
+    if about.is_dir() {
+        for entry in sorted(path)? {
+            hash_tree(hash, &entry)?;
+        }
+    }
+    Ok(())
+}
+
+/// Copies what can be read; links stay links, and what is neither file nor folder nor link is left out.
+pub(crate) fn copy_tree(from: &Path, to: &Path) -> io::Result<()> {
+    let Ok(about) = fs::symlink_metadata(from) else { return Ok(()) };
+    if about.is_symlink() {
+        symlink(fs::read_link(from)?, to)
+    } else if about.is_dir() {
+        fs::create_dir_all(to)?;
+        sorted(from)?.iter().try_for_each(|entry| match entry.file_name() {
+            Some(name) => copy_tree(entry, &to.join(name)),
+            None => Ok(()),
+        })?;
+        fs::set_permissions(to, about.permissions())
+    } else if about.is_file() {
+        copy_file(from, to, about.permissions())
+    } else {
+        Ok(())
+    }
+}
+
+fn copy_file(from: &Path, to: &Path, permissions: Permissions) -> io::Result<()> {
+    let mut content = Vec::new();
+    match File::open(from) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Ok(()),
+        file => file?.read_to_end(&mut content)?,
+    };
+    fs::write(to, content)?;
+    fs::set_permissions(to, permissions)
+}
+
+fn sorted(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut entries = fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>()?;
+    entries.sort();
+    Ok(entries)
+}

@@ -1,0 +1,171 @@
+//! The machines of a host: a folder for each. Names that begin with a dot are not machines.
+
+use std::fs::{self, DirBuilder, File};
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use uuid::Uuid;
+
+use super::net::{Bridge, Place};
+use super::record::{Folder, Record, lock_file};
+
+/// The folder of a host.
+#[derive(Debug, Clone)]
+pub(crate) struct Store {
+    root: PathBuf,
+}
+
+/// A machine, or what lies where one could be.
+pub(crate) struct Found {
+    pub(crate) folder: Folder,
+    /// What it is; nothing where it is not one of ours.
+    pub(crate) record: Option<Record>,
+}
+
+impl Store {
+    pub(crate) const fn at(root: PathBuf) -> Self {
+        Self { root }
+    }
+
+    /// Where prepared images are kept.
+    pub(crate) fn images(&self) -> PathBuf {
+        self.root.join(".images")
+    }
+
+    /// The folder that a machine of this name has or would have.
+    pub(crate) fn folder(&self, name: &str) -> Folder {
+        Folder::at(self.root.join(name))
+    }
+
+    /// Everything that is there, by name.
+    pub(crate) fn list(&self) -> io::Result<Vec<Found>> {
+        let mut found = Vec::new();
+        for entry in entries(&self.root)? {
+            let name = entry?.file_name();
+            if !name.as_encoded_bytes().starts_with(b".") {
+                let folder = Folder::at(self.root.join(name));
+                let record = folder.record().ok();
+                found.push(Found { folder, record });
+            }
+        }
+        found.sort_by_key(|found| found.folder.name());
+        Ok(found)
+    }
+
+    /// The machine that bears this mark.
+    pub(crate) fn bearing(&self, uuid: Uuid) -> io::Result<Option<(Folder, Record)>> {
+        let bears = |found: Found| {
+            let record = found.record.filter(|record| record.marks.uuid == uuid)?;
+            Some((found.folder, record))
+        };
+        Ok(self.list()?.into_iter().find_map(bears))
+    }
+
+    /// Takes a place in the network that nobody has, and puts a machine there that is nothing but its record: the folder
+    /// appears with the marks in it, or not at all. `record` says what it is, given its place.
+    pub(crate) fn begin(
+        &self,
+        name: &str,
+        inside: Option<&Record>,
+        record: impl FnOnce(Place, Bridge) -> Record,
+    ) -> io::Result<Folder> {
+        let _lock = self.lock(".places")?;
+        let taken: Vec<Record> = self.list()?.into_iter().filter_map(|found| found.record).collect();
+        let bridge = inside.map_or(Bridge::HOST, |parent| parent.children);
+        let place = Place::first_free(bridge, |place| taken.iter().any(|other| other.place == place));
+        let children = Bridge::first_free(|bridge| taken.iter().any(|other| other.children == bridge));
+        let (Some(place), Some(children)) = (place, children) else {
+            return Err(io::Error::other("its network is full"));
+        };
+        let record = record(place, children);
+        let draft = Folder::at(self.root.join(format!(".new-{}", record.marks.uuid)));
+        remove(draft.path())?;
+        make(draft.path())?;
+        draft.write_record(&record)?;
+        let folder = self.folder(name);
+        // An empty folder would be replaced, and it is not ours.
+        if folder.path().symlink_metadata().is_ok() {
+            remove(draft.path())?;
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        fs::rename(draft.path(), folder.path())?;
+        Ok(folder)
+    }
+
+    /// Takes a machine's folder away: it is gone at once, and its contents soon after. What an interrupted removal left
+    /// goes too.
+    pub(crate) fn remove(&self, folder: &Folder, uuid: Uuid, discard: impl Fn(&Path) -> io::Result<()>) -> io::Result<()> {
+        let gone = self.root.join(format!(".gone-{uuid}"));
+        fs::rename(folder.path(), &gone)?;
+        discard(&gone)?;
+        self.tidy(discard)
+    }
+
+    /// Removes what interrupted runs left, and with the last machine everything that was prepared for machines.
+    pub(crate) fn tidy(&self, discard: impl Fn(&Path) -> io::Result<()>) -> io::Result<()> {
+        let _lock = self.lock(".places")?;
+        let mut is_empty = true;
+        for entry in entries(&self.root)? {
+            let name = entry?.file_name();
+            let name = name.to_string_lossy();
+            if name.starts_with(".gone-") {
+                discard(&self.root.join(&*name))?;
+            }
+            is_empty &= name.starts_with('.');
+        }
+        if is_empty {
+            discard(&self.root)?;
+        }
+        Ok(())
+    }
+
+    /// A lock of the whole host, held for a moment.
+    pub(crate) fn lock(&self, name: &str) -> io::Result<File> {
+        // The folder may be tidied away by another process between these two.
+        for _ in 0..100 {
+            make(&self.root)?;
+            match lock_file(&self.root.join(name)) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                file => {
+                    let file = file?;
+                    file.lock()?;
+                    if is_there(&file, &self.root.join(name)) {
+                        return Ok(file);
+                    }
+                }
+            }
+        }
+        Err(io::Error::other("the host's folder comes and goes"))
+    }
+}
+
+/// Whether the file that is locked is the one that others will find there.
+fn is_there(file: &File, path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    match (file.metadata(), fs::metadata(path)) {
+        (Ok(locked), Ok(there)) => locked.ino() == there.ino() && locked.dev() == there.dev(),
+        _ => false,
+    }
+}
+
+/// The entries of a folder; none where there is no folder.
+fn entries(path: &Path) -> io::Result<impl Iterator<Item = io::Result<fs::DirEntry>>> {
+    match fs::read_dir(path) {
+        Ok(entries) => Ok(Some(entries).into_iter().flatten()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None.into_iter().flatten()),
+        Err(error) => Err(error),
+    }
+}
+
+pub(crate) fn make(path: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(path)
+}
+
+/// Removes a folder and everything in it; one that is not there is removed already.
+pub(crate) fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,234 @@
+//! The way to nodes on this computer: by SSH, hop by hop as it would be anywhere, or straight into the namespaces of
+//! those that have no SSH server.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use orch_model::{Config, Inspection, RootLogin};
+use orch_run::{Configured, Door, Ended, Permit, Target, Transport, TransportError};
+use tokio::io::AsyncWriteExt;
+use tokio::process::Command;
+
+use super::boot::PROGRAM;
+use super::enter::{CONNECT, ENTER};
+use super::make::{Maker, last_lines};
+use super::record::{Folder, Record};
+use super::{HELPER, Local, inside};
+use crate::push::{self, Limits, Program};
+use crate::remote::{Remote, RunAs};
+use crate::ssh::{Hop, Ssh, SshSettings, Way, Wayfinder};
+
+/// The way to the nodes of a host on this computer.
+pub struct LocalWay {
+    maker: Arc<Maker>,
+    ssh: Ssh,
+    limits: Limits,
+}
+
+impl Local {
+    /// The way to its nodes.
+    pub fn way(&self, settings: SshSettings) -> LocalWay {
+        let limits = settings.limits.clone();
+        let finder = Arc::new(Finder { maker: Arc::clone(&self.maker) });
+        LocalWay { maker: Arc::clone(&self.maker), ssh: Ssh::new(finder, settings), limits }
+    }
+
+    /// The private key that opens its nodes.
+    pub fn identity(&self) -> PathBuf {
+        self.maker.identity.clone()
+    }
+}
+
+/// Knows which hops lead to a machine.
+struct Finder {
+    maker: Arc<Maker>,
+}
+
+#[async_trait]
+impl Wayfinder for Finder {
+    async fn way(&self, target: &Target) -> Result<Way, TransportError> {
+        let hops = self.maker.hops(target)?;
+        let sudo = hops.last().is_some_and(|hop| hop.user != "root");
+        Ok(Way { hops, program: Program::There(PROGRAM.into()), sudo })
+    }
+}
+
+impl Maker {
+    /// The machine that is meant, which must run.
+    fn running(&self, target: &Target) -> Result<(Folder, Record), TransportError> {
+        let found = self.store.bearing(target.uuid).map_err(|error| unreachable(target, &error.to_string()))?;
+        let (folder, record) = found.ok_or_else(|| unreachable(target, "it does not exist"))?;
+        match folder.running() {
+            Some(_) => Ok((folder, record)),
+            None => {
+                let evidence = last_lines(&folder.console());
+                let why = "it does not run".into();
+                Err(TransportError::Unreachable { node: target.identity.clone(), why, evidence })
+            }
+        }
+    }
+
+    /// The machines on the way to one, outermost first.
+    fn hops(&self, target: &Target) -> Result<Vec<Hop>, TransportError> {
+        let (folder, record) = self.running(target)?;
+        let mut hops = vec![self.hop(target, &folder, &record)?];
+        let mut above = record.inside;
+        while let Some(name) = above {
+            let folder = self.store.folder(&name);
+            let record = folder.record().map_err(|error| unreachable(target, &error.to_string()))?;
+            hops.push(self.hop(target, &folder, &record)?);
+            above = record.inside;
+        }
+        hops.reverse();
+        let first = hops.first_mut().expect("the machine itself is a hop");
+        let outermost = self.outermost(&folder);
+        first.proxy = Some(vec![
+            self.program.clone().into(),
+            HELPER.into(),
+            CONNECT.into(),
+            outermost.path().as_os_str().to_owned(),
+            first.port.to_string().into(),
+        ]);
+        Ok(hops)
+    }
+
+    /// The machine on the host itself that another lives in, however deep.
+    fn outermost(&self, folder: &Folder) -> Folder {
+        let inside = folder.record().ok().and_then(|record| record.inside);
+        inside.map_or_else(|| folder.clone(), |name| self.outermost(&self.store.folder(&name)))
+    }
+
+    fn hop(&self, target: &Target, folder: &Folder, record: &Record) -> Result<Hop, TransportError> {
+        let host_key = record.host_key.clone();
+        let host_key = host_key.ok_or_else(|| unreachable(target, "there is a machine without SSH on the way"))?;
+        Ok(Hop {
+            alias: record.marks.node.to_string(),
+            address: record.place.address().to_string(),
+            port: port(folder),
+            user: record.user.to_string(),
+            host_key,
+            proxy: None,
+        })
+    }
+
+    /// Whether a machine, and every machine on the way to it, is reached by SSH.
+    fn has_ssh(&self, record: &Record) -> bool {
+        let above = record.inside.as_ref().map(|name| self.store.folder(name).record());
+        record.host_key.is_some() && above.is_none_or(|above| above.is_ok_and(|above| self.has_ssh(&above)))
+    }
+}
+
+/// The port that a machine's SSH server listens on.
+fn port(folder: &Folder) -> u16 {
+    let settings = folder.running().and_then(|init| inside::read(&init, "/etc/ssh/sshd_config.d/50-orch.conf").ok());
+    let port = |line: &str| line.strip_prefix("Port ")?.trim().parse().ok();
+    settings.and_then(|text| text.lines().find_map(port)).unwrap_or(22)
+}
+
+impl LocalWay {
+    /// The direct way, for a machine without SSH, or one whose spec shuts out the account that SSH would use.
+    fn direct(&self, target: &Target, config: Option<&Config>) -> Result<Option<Direct>, TransportError> {
+        let (folder, record) = self.maker.running(target)?;
+        let is_shut_out =
+            record.user.as_str() == "root" && config.is_some_and(|config| config.role.ssh.permit_root_login == RootLogin::No);
+        if self.maker.has_ssh(&record) && !is_shut_out {
+            return Ok(None);
+        }
+        Ok(Some(Direct { folder, program: self.maker.program.clone(), target: target.clone() }))
+    }
+}
+
+#[async_trait]
+impl Transport for LocalWay {
+    async fn configure(&self, target: &Target, config: &Config, permit: &Permit) -> Result<Configured, TransportError> {
+        match self.direct(target, Some(config))? {
+            Some(direct) => push::configure(&direct, &Program::There(PROGRAM.into()), target, config, &self.limits).await,
+            None => self.ssh.configure(target, config, permit).await,
+        }
+    }
+}
+
+#[async_trait]
+impl Door for LocalWay {
+    async fn inspect(&self, target: &Target, config: &Config) -> Result<Inspection, TransportError> {
+        match self.direct(target, Some(config))? {
+            Some(direct) => push::inspect(&direct, &Program::There(PROGRAM.into()), target, config, &self.limits).await,
+            None => self.ssh.inspect(target, config).await,
+        }
+    }
+
+    async fn exec(&self, target: &Target, argv: &[String], limit: Duration) -> Result<Ended, TransportError> {
+        match self.direct(target, None)? {
+            Some(direct) => direct.run(argv, RunAs::Itself, &[], limit).await,
+            None => self.ssh.exec(target, argv, limit).await,
+        }
+    }
+
+    fn session(&self, target: &Target, argv: &[String]) -> Result<Vec<OsString>, TransportError> {
+        match self.direct(target, None)? {
+            Some(direct) => {
+                let shell = || vec!["/bin/sh".to_owned(), "-l".to_owned()];
+                let argv = if argv.is_empty() { shell() } else { argv.to_vec() };
+                Ok(direct.command_line(&argv))
+            }
+            None => self.ssh.session(target, argv),
+        }
+    }
+
+    fn ssh_config(&self, targets: &[Target]) -> Result<Option<String>, TransportError> {
+        let by_ssh = |target: &Target| Ok(self.direct(target, None)?.is_none().then(|| target.clone()));
+        let reached: Vec<Target> = targets.iter().filter_map(|target| by_ssh(target).transpose()).collect::<Result<_, _>>()?;
+        if reached.is_empty() { Ok(None) } else { self.ssh.ssh_config(&reached) }
+    }
+}
+
+/// A program run in a machine's namespaces.
+struct Direct {
+    folder: Folder,
+    program: PathBuf,
+    target: Target,
+}
+
+impl Direct {
+    fn command_line(&self, argv: &[String]) -> Vec<OsString> {
+        let mut line: Vec<OsString> =
+            vec![self.program.clone().into(), HELPER.into(), ENTER.into(), self.folder.path().as_os_str().to_owned()];
+        line.extend(argv.iter().map(OsString::from));
+        line
+    }
+}
+
+#[async_trait]
+impl Remote for Direct {
+    /// Programs run as root in any case: there is no account to come in with.
+    async fn run(&self, argv: &[String], _who: RunAs, input: &[u8], limit: Duration) -> Result<Ended, TransportError> {
+        let failed = |error: std::io::Error| unreachable(&self.target, &error.to_string());
+        let line = self.command_line(argv);
+        let mut command = Command::new(&line[0]);
+        command.args(&line[1..]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+        let mut child = command.spawn().map_err(failed)?;
+        let mut stdin = child.stdin.take();
+        let feed = async {
+            if let Some(mut stdin) = stdin.take() {
+                // A program that ends without reading it all has its reasons.
+                let _ = stdin.write_all(input).await;
+            }
+        };
+        let both = async { tokio::join!(feed, child.wait_with_output()).1 };
+        match tokio::time::timeout(limit, both).await {
+            Ok(output) => {
+                let output = output.map_err(failed)?;
+                Ok(Ended { code: output.status.code(), stdout: output.stdout, stderr: output.stderr })
+            }
+            Err(_) => Err(unreachable(&self.target, &format!("no answer within {limit:?}"))),
+        }
+    }
+}
+
+fn unreachable(target: &Target, why: &str) -> TransportError {
+    TransportError::Unreachable { node: target.identity.clone(), why: why.into(), evidence: Vec::new() }
+}

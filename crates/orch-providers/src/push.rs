@@ -1,0 +1,93 @@
+//! A configuration brought to a node by the driver: what is the same whoever carries it.
+//!
+//! One run of `orch-node` on the node does it all, changed or not, health checks included, so that a node that is as
+//! wanted costs one round trip. The work itself is done by a process of the node's own and survives the loss of the
+//! connection: asking again attaches to it.
+
+mod answer;
+mod program;
+
+use std::time::Duration;
+
+use orch_model::{Config, Inspection};
+use orch_run::{Configured, Target, TransportError};
+
+use crate::remote::{Remote, RunAs};
+
+pub use program::{Binary, Program};
+
+/// How long each part may take.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// Making the configuration true.
+    pub apply: Duration,
+    /// Becoming healthy afterwards.
+    pub health: Duration,
+    /// Looking at what differs.
+    pub inspect: Duration,
+    /// What the way there and back may take on top of each.
+    pub answer: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            apply: Duration::from_mins(10),
+            health: Duration::from_mins(1),
+            inspect: Duration::from_mins(1),
+            answer: Duration::from_secs(15),
+        }
+    }
+}
+
+/// Makes `config` true on a node and waits until it is healthy. Idempotent; a second time changes nothing.
+pub async fn configure(
+    remote: &dyn Remote,
+    program: &Program,
+    target: &Target,
+    config: &Config,
+    limits: &Limits,
+) -> Result<Configured, TransportError> {
+    let (apply, health) = (seconds(limits.apply), seconds(limits.health));
+    let args = ["push", "--mode", "push", "--limit", &apply, "--health", &health];
+    let limit = limits.apply + limits.health + limits.answer;
+    target.progress.say("applying configuration");
+    let ended = program.run(remote, target, &args, &written(config), limit).await?;
+    if ended.code == Some(answer::LIMIT_REACHED) {
+        // The node goes on without us otherwise, and whoever asks next would find it half-way.
+        cancel(remote, program, limits.answer).await;
+    }
+    answer::configured(&ended, target, config)
+}
+
+/// Says what differs on a node from `config`, and whether it is healthy. Changes nothing, so a node that does not have
+/// the program yet is not given it.
+pub async fn inspect(
+    remote: &dyn Remote,
+    program: &Program,
+    target: &Target,
+    config: &Config,
+    limits: &Limits,
+) -> Result<Inspection, TransportError> {
+    target.progress.say("looking");
+    let argv = program.argv(&["inspect"]);
+    let ended = remote.run(&argv, RunAs::Root, &written(config), limits.inspect + limits.answer).await?;
+    answer::inspection(&ended, target)
+}
+
+/// Ends what a push has begun on the node and not finished. Best effort: a node that cannot be told goes on until its
+/// own limit.
+pub async fn cancel(remote: &dyn Remote, program: &Program, limit: Duration) {
+    // There is nobody left to tell that it could not be done.
+    let _ = remote.run(&program.argv(&["cancel"]), RunAs::Root, &[], limit).await;
+}
+
+fn written(config: &Config) -> Vec<u8> {
+    serde_json::to_vec(config).expect("a configuration can always be written as JSON")
+}
+
+/// Whole seconds, never less than asked for and never none.
+fn seconds(limit: Duration) -> String {
+    let whole = limit.as_secs() + u64::from(limit.subsec_nanos() > 0);
+    whole.max(1).to_string()
+}

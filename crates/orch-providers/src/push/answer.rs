@@ -1,0 +1,116 @@
+//! What `orch-node` answers, and what that means.
+
+use std::collections::BTreeMap;
+
+use orch_model::{ApplyReport, ApplyStatus, Config, HealthReport, Inspection, ResourceReport};
+use orch_run::{Configured, Ended, Target, TransportError};
+use serde::de::DeserializeOwned;
+
+use super::program::NOT_FOUND;
+
+/// The exit code of a node that did not get done within the limit.
+pub(super) const LIMIT_REACHED: i32 = 4;
+
+/// How many lines of evidence are kept.
+const EVIDENCE: usize = 12;
+
+/// What became of a push.
+pub(super) fn configured(
+    ended: &Ended,
+    target: &Target,
+    config: &Config,
+) -> Result<Configured, TransportError> {
+    let mut lines = ended.stdout.split(|byte| *byte == b'\n');
+    let report: ApplyReport = first(&mut lines).ok_or_else(|| no_answer(ended, target))?;
+    let failed = |why, evidence| TransportError::Failed { node: target.identity.clone(), why, evidence };
+    if report.spec_digest != config.digest() || report.node != config.node {
+        let why = format!("it answered for another configuration, of `{}`", report.node);
+        return Err(failed(why, tail(&ended.stderr)));
+    }
+    if report.status == ApplyStatus::Failed {
+        return Err(failed(what_failed(&report), with_stderr(details(&report), ended)));
+    }
+    let health: Vec<HealthReport> = first(&mut lines).unwrap_or_default();
+    if health.iter().any(|check| !check.healthy) {
+        return Err(failed("it was configured, and is not healthy".into(), unhealthy(&health)));
+    }
+    if health.len() < config.role.health.len() {
+        let why = "it was configured, and did not say whether it is healthy".into();
+        return Err(failed(why, tail(&ended.stderr)));
+    }
+    Ok(Configured { changed: report.changed(), notes: skipped(&report.resources) })
+}
+
+/// What was seen by looking.
+pub(super) fn inspection(ended: &Ended, target: &Target) -> Result<Inspection, TransportError> {
+    let mut lines = ended.stdout.split(|byte| *byte == b'\n');
+    first(&mut lines).ok_or_else(|| no_answer(ended, target))
+}
+
+/// The next line that is such an answer.
+fn first<'a, T: DeserializeOwned>(lines: &mut impl Iterator<Item = &'a [u8]>) -> Option<T> {
+    lines.find_map(|line| serde_json::from_slice(line).ok())
+}
+
+/// A program that ended without an answer.
+fn no_answer(ended: &Ended, target: &Target) -> TransportError {
+    let why = match ended.code {
+        Some(NOT_FOUND) => "the program that configures it is not there yet".to_owned(),
+        Some(LIMIT_REACHED) => "it was not done within its time, and was told to stop".to_owned(),
+        Some(code) => format!("the program that configures it ended with code {code} and no answer"),
+        None => "the program that configures it was killed".to_owned(),
+    };
+    TransportError::Failed { node: target.identity.clone(), why, evidence: tail(&ended.stderr) }
+}
+
+/// The words for a configuration that could not be made true.
+fn what_failed(report: &ApplyReport) -> String {
+    let error = report.error.as_deref().unwrap_or("it did not say why");
+    orch_model::printable(error).into_owned()
+}
+
+/// What is told of the resources that are neither as wanted nor skipped.
+fn details(report: &ApplyReport) -> Vec<String> {
+    let resources =
+        report.resources.iter().filter(|resource| !resource.changed && resource.skipped.is_none());
+    let told = resources.filter_map(|resource| Some((resource, resource.detail.as_deref()?)));
+    let words = told.map(|(resource, detail)| format!("{} {}: {detail}", resource.kind, resource.name));
+    words.map(|line| orch_model::printable(&line).into_owned()).take(EVIDENCE).collect()
+}
+
+fn unhealthy(health: &[HealthReport]) -> Vec<String> {
+    let failing = health.iter().filter(|check| !check.healthy);
+    let words = failing.map(|check| match &check.why {
+        Some(why) => format!("{}: {why}", check.check),
+        None => check.check.clone(),
+    });
+    words.map(|line| orch_model::printable(&line).into_owned()).collect()
+}
+
+/// What was skipped, with one note for each reason: `skipped: package htop, package vim (not installable here)`.
+fn skipped(resources: &[ResourceReport]) -> Vec<String> {
+    let mut reasons: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for resource in resources {
+        if let Some(reason) = &resource.skipped {
+            reasons.entry(reason).or_default().push(format!("{} {}", resource.kind, resource.name));
+        }
+    }
+    let notes = reasons.iter().map(|(reason, names)| format!("skipped: {} ({reason})", names.join(", ")));
+    notes.map(|note| orch_model::printable(&note).into_owned()).collect()
+}
+
+fn with_stderr(mut evidence: Vec<String>, ended: &Ended) -> Vec<String> {
+    let lines = tail(&ended.stderr);
+    let room = EVIDENCE.saturating_sub(evidence.len());
+    let from = lines.len().saturating_sub(room);
+    evidence.extend_from_slice(&lines[from..]);
+    evidence
+}
+
+/// The last lines of an output, fit to be shown.
+pub(super) fn tail(output: &[u8]) -> Vec<String> {
+    let text = String::from_utf8_lossy(output);
+    let lines: Vec<&str> = text.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
+    let from = lines.len().saturating_sub(EVIDENCE);
+    lines[from..].iter().map(|line| orch_model::printable(line).into_owned()).collect()
+}

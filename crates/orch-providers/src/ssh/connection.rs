@@ -1,0 +1,111 @@
+//! A node that is connected to, for running programs on it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use openssh::{ChildStdin, Error as SshError, Stdio};
+use orch_model::Identity;
+use orch_run::{Ended, TransportError};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
+
+use super::master::Master;
+use super::quote;
+use super::refusal::{Refusal, chain};
+use crate::remote::{Remote, RunAs};
+
+/// A node that is connected to. The connection is shared with everybody who speaks to it.
+pub struct Connection {
+    node: Identity,
+    sudo: bool,
+    master: Arc<Master>,
+}
+
+impl Connection {
+    pub(super) fn new(node: Identity, sudo: bool, master: Arc<Master>) -> Self {
+        Self { node, sudo, master }
+    }
+
+    /// Whether it is still there, as far as this machine knows.
+    pub async fn is_alive(&self) -> bool {
+        self.master.is_alive().await
+    }
+
+    /// The line for the login shell. `sudo` is followed by `env`, which says by its exit code that a program is not
+    /// there; `sudo` says so in words only.
+    fn line(&self, argv: &[String], who: RunAs) -> Result<String, TransportError> {
+        let as_root: &[&str] =
+            if self.sudo && who == RunAs::Root { &["sudo", "-n", "--", "env", "--"] } else { &[] };
+        let words: Vec<&str> = argv.iter().map(String::as_str).collect();
+        // The program itself must be one, whatever stands in front of it.
+        let checked = quote::command(&words);
+        let line = checked.and_then(|_| quote::command(&[as_root, &words].concat()));
+        line.map_err(|why| Refusal::unusable(why).of(&self.node))
+    }
+
+    /// Runs one line and waits for its end.
+    async fn speak(&self, line: &str, input: &[u8]) -> Result<Ended, TransportError> {
+        let _channel = self.master.channels.acquire().await.expect("the semaphore is never closed");
+        let mut command = self.master.session.raw_command(line);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().await.map_err(|error| self.broken(&error))?;
+        let (stdin, stdout, stderr) = (child.stdin().take(), child.stdout().take(), child.stderr().take());
+        let ((), stdout, stderr, status) =
+            tokio::join!(feed(stdin, input), drain(stdout), drain(stderr), child.wait());
+        let code = match status {
+            Ok(status) => status.code(),
+            // The library makes an error of this one code.
+            Err(SshError::Remote(_)) => Some(127),
+            // A signal ended it, unless the connection is gone: the protocol shows both in the same way.
+            Err(SshError::RemoteProcessTerminated) if self.master.is_alive().await => None,
+            Err(error) => return Err(self.broken(&error)),
+        };
+        Ok(Ended { code, stdout, stderr })
+    }
+
+    fn broken(&self, error: &SshError) -> TransportError {
+        let why = match error {
+            SshError::RemoteProcessTerminated | SshError::Disconnected => "the connection broke".to_owned(),
+            error => format!("the connection broke: {}", chain(error)),
+        };
+        TransportError::Unreachable { node: self.node.clone(), why, evidence: self.master.said() }
+    }
+}
+
+#[async_trait]
+impl Remote for Connection {
+    /// A program that does not end within its limit is let go of, and goes on: SSH cannot end it from here.
+    async fn run(
+        &self,
+        argv: &[String],
+        who: RunAs,
+        input: &[u8],
+        limit: Duration,
+    ) -> Result<Ended, TransportError> {
+        let line = self.line(argv, who)?;
+        let late = |_| TransportError::Unreachable {
+            node: self.node.clone(),
+            why: format!("`{}` did not end within {limit:?}", orch_model::printable(&argv[0])),
+            evidence: self.master.said(),
+        };
+        tokio::time::timeout(limit, self.speak(&line, input)).await.map_err(late)?
+    }
+}
+
+/// Gives a program its input. One that does not want all of it is no error.
+async fn feed(stdin: Option<ChildStdin>, input: &[u8]) {
+    if let Some(mut stdin) = stdin
+        && stdin.write_all(input).await.is_ok()
+    {
+        let _ = stdin.shutdown().await;
+    }
+}
+
+/// Takes everything that a program writes. A connection that breaks shows in how the program ended.
+async fn drain(output: Option<impl AsyncRead + Unpin>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    if let Some(mut output) = output {
+        let _ = output.read_to_end(&mut bytes).await;
+    }
+    bytes
+}

@@ -1,0 +1,141 @@
+//! Going into nodes by SSH: looking, running a program, and what people need to do so by hand.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs;
+use std::io::{self, IsTerminal as _};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use orch_model::{Config, Inspection};
+use orch_run::{Door, Ended, Target, TransportError};
+
+use super::client::Ssh;
+use super::config::{self, Entry, Jump};
+use super::folder;
+use super::quote;
+use super::refusal::{Refusal, tail};
+use super::way::{Hop, Way};
+use crate::push;
+use crate::remote::{Remote as _, RunAs};
+
+/// The folder, under the one that all drivers share, of what people use after orch has ended.
+const DOORS: &str = "doors";
+
+/// How long a program that is told to end may take for it before it is killed.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// The exit codes of `timeout`: the program ended when it was told to, or was killed.
+const TIMED_OUT: [i32; 2] = [124, 137];
+
+#[async_trait]
+impl Door for Ssh {
+    async fn inspect(&self, target: &Target, config: &Config) -> Result<Inspection, TransportError> {
+        let way = self.way(target).await?;
+        let connection = self.reach_by(target, &way).await?;
+        push::inspect(&connection, &way.program, target, config, &self.settings().limits).await
+    }
+
+    /// SSH cannot end a program from here, so the node does: it runs under `timeout`, which ends it at the limit even
+    /// where the connection is lost.
+    async fn exec(&self, target: &Target, argv: &[String], limit: Duration) -> Result<Ended, TransportError> {
+        let name = argv.first().cloned().unwrap_or_default();
+        quote::command(&[&name]).map_err(|why| Refusal::unusable(why).of(&target.identity))?;
+        let connection = self.reach(target).await?;
+        let begun = Instant::now();
+        let ended = connection.run(&limited(argv, limit), RunAs::Itself, &[], limit + GRACE * 2).await?;
+        if begun.elapsed() < limit || !ended.code.is_some_and(|code| TIMED_OUT.contains(&code)) {
+            return Ok(ended);
+        }
+        let why = format!("`{}` did not end within {limit:?} and was ended", orch_model::printable(&name));
+        let evidence = tail(&String::from_utf8_lossy(&[ended.stdout, ended.stderr].concat()));
+        Err(TransportError::Failed { node: target.identity.clone(), why, evidence })
+    }
+
+    fn session(&self, target: &Target, argv: &[String]) -> Result<Vec<OsString>, TransportError> {
+        let way = self.way_now(target)?;
+        let refuse = |why| Refusal::unusable(why).of(&target.identity);
+        let Some(alias) = way.hops.last().map(|hop| hop.alias.clone()) else {
+            return Err(refuse("no way leads there".into()));
+        };
+        let text = self.written_for_people(&[way]).map_err(refuse)?;
+        let file = self.doors().join(format!("{alias}.config"));
+        self.keep(&file, &text).map_err(refuse)?;
+        let mut words: Vec<OsString> = vec![self.settings().ssh.clone().into(), "-F".into(), file.into()];
+        if !argv.is_empty() && io::stdin().is_terminal() && io::stdout().is_terminal() {
+            words.push("-t".into());
+        }
+        words.extend(["--".into(), alias.into()]);
+        if !argv.is_empty() {
+            let program: Vec<&str> = argv.iter().map(String::as_str).collect();
+            words.push(quote::command(&program).map_err(refuse)?.into());
+        }
+        Ok(words)
+    }
+
+    fn ssh_config(&self, targets: &[Target]) -> Result<Option<String>, TransportError> {
+        let Some(first) = targets.first() else { return Ok(None) };
+        let ways = targets.iter().map(|target| self.way_now(target)).collect::<Result<Vec<_>, _>>()?;
+        let text = self.written_for_people(&ways);
+        text.map(Some).map_err(|why| Refusal::unusable(why).of(&first.identity))
+    }
+}
+
+impl Ssh {
+    /// The way to a node, for callers that cannot wait. Finding it may need a runtime, and the one that the caller is in
+    /// cannot be waited for from inside, so it gets a small one in a thread of its own.
+    fn way_now(&self, target: &Target) -> Result<Way, TransportError> {
+        let failed = |error: io::Error| TransportError::Unreachable {
+            node: target.identity.clone(),
+            why: format!("the way to it cannot be looked for: {error}"),
+            evidence: Vec::new(),
+        };
+        let find = || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            runtime.map_err(failed)?.block_on(self.way(target))
+        };
+        std::thread::scope(|scope| scope.spawn(find).join()).expect("finding the way does not panic")
+    }
+
+    fn doors(&self) -> PathBuf {
+        self.settings().folder.join(DOORS)
+    }
+
+    /// A configuration for these ways that does not need this program. The pinned keys lie in files that stay.
+    fn written_for_people(&self, ways: &[Way]) -> Result<String, String> {
+        let mut listed: BTreeMap<&str, (&Hop, Option<&str>, PathBuf)> = BTreeMap::new();
+        for way in ways {
+            let mut before = None;
+            for hop in &way.hops {
+                hop.check()?;
+                let known_hosts = self.doors().join(format!("{}.known_hosts", hop.alias));
+                self.keep(&known_hosts, &config::known_host(hop))?;
+                listed.insert(&hop.alias, (hop, before.replace(hop.alias.as_str()), known_hosts));
+            }
+        }
+        let entries = listed.values().map(|(hop, before, known_hosts)| Entry {
+            hop,
+            before: *before,
+            known_hosts,
+            control: None,
+        });
+        config::render(&entries.collect::<Vec<_>>(), &Jump::ByName, self.settings())
+    }
+
+    /// Writes a file that stays, unless it is there already.
+    fn keep(&self, file: &Path, text: &str) -> Result<(), String> {
+        if fs::read_to_string(file).is_ok_and(|there| there == text) {
+            return Ok(());
+        }
+        let written = folder::make_private(&self.doors()).and_then(|()| folder::write(file, text));
+        written.map_err(|error| format!("the file `{}` cannot be written: {error}", file.display()))
+    }
+}
+
+/// The same program, ended by the node when its time is over.
+fn limited(argv: &[String], limit: Duration) -> Vec<String> {
+    let whole = limit.as_secs() + u64::from(limit.subsec_nanos() > 0);
+    let guard = ["timeout".into(), "-k".into(), GRACE.as_secs().to_string(), whole.max(1).to_string()];
+    guard.into_iter().chain(argv.iter().cloned()).collect()
+}

@@ -1,0 +1,58 @@
+//! Where an [`Ssh`](super::Ssh) keeps its files, and how patient it is.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::push::Limits;
+
+/// Where an [`Ssh`](super::Ssh) keeps its files, and how patient it is.
+#[derive(Debug, Clone)]
+pub struct SshSettings {
+    /// The folder for generated configurations, pinned keys and control sockets. Several drivers may share it.
+    pub folder: PathBuf,
+    /// The private key that opens the nodes.
+    pub identity: PathBuf,
+    /// The `ssh` program.
+    pub ssh: PathBuf,
+    /// How long a node may take until it answers at all: it may still be booting.
+    pub reach: Duration,
+    /// How long one try to connect may take, in whole seconds.
+    pub connect: Duration,
+    /// How long to wait after the first try that failed; doubled each time.
+    pub first_wait: Duration,
+    /// The longest wait between two tries.
+    pub longest_wait: Duration,
+    /// How often a silent connection is asked for a sign of life, in whole seconds.
+    pub alive_interval: Duration,
+    /// After how many questions without an answer it counts as broken.
+    pub alive_count: u32,
+    /// How long a connection that nobody uses outlives a driver that was killed, in whole seconds.
+    pub idle: Duration,
+    /// How many connections are made at once.
+    pub connects: usize,
+    /// How many programs run over one connection at once; an SSH server allows ten by default.
+    pub channels: usize,
+    /// How long configuring, checking and looking may take.
+    pub limits: Limits,
+}
+
+impl SshSettings {
+    /// The usual patience.
+    pub fn new(folder: PathBuf, identity: PathBuf) -> Self {
+        Self {
+            folder,
+            identity,
+            ssh: "ssh".into(),
+            reach: Duration::from_mins(1),
+            connect: Duration::from_secs(10),
+            first_wait: Duration::from_millis(50),
+            longest_wait: Duration::from_secs(1),
+            alive_interval: Duration::from_secs(5),
+            alive_count: 3,
+            idle: Duration::from_mins(1),
+            connects: 32,
+            channels: 8,
+            limits: Limits::default(),
+        }
+    }
+}

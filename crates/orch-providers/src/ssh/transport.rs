@@ -1,0 +1,77 @@
+//! Configuring nodes over SSH.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use orch_model::Config;
+use orch_run::{Configured, Permit, Target, Transport, TransportError};
+use tokio::time::Instant;
+
+use super::client::Ssh;
+use super::connection::Connection;
+use super::way::Way;
+use crate::push::{self, Program};
+
+#[async_trait]
+impl Transport for Ssh {
+    /// A connection that breaks is made again, and the node asked again: it goes on meanwhile, and answers for the same
+    /// work. Whoever lets go of this ends that work.
+    async fn configure(
+        &self,
+        target: &Target,
+        config: &Config,
+        permit: &Permit,
+    ) -> Result<Configured, TransportError> {
+        if !permit.covers(&target.identity.host) {
+            let why = "the lock of its host is not held".into();
+            return Err(TransportError::Failed { node: target.identity.clone(), why, evidence: Vec::new() });
+        }
+        let way = self.way(target).await?;
+        let mut work = Work { ssh: self, program: &way.program, connection: None };
+        let ended = self.push_until_answered(target, config, &way, &mut work).await;
+        work.connection = None;
+        ended
+    }
+}
+
+impl Ssh {
+    async fn push_until_answered(
+        &self,
+        target: &Target,
+        config: &Config,
+        way: &Way,
+        work: &mut Work<'_>,
+    ) -> Result<Configured, TransportError> {
+        let settings = self.settings();
+        let deadline = Instant::now() + settings.limits.apply + settings.limits.health;
+        let mut wait = settings.first_wait;
+        loop {
+            let connection = Arc::new(self.reach_by(target, way).await?);
+            work.connection = Some(Arc::clone(&connection));
+            let ended = push::configure(&*connection, &way.program, target, config, &settings.limits).await;
+            match ended {
+                Err(error) if error.is_passing() && Instant::now() + wait < deadline => {
+                    target.progress.say("the connection broke, connecting again");
+                    tokio::time::sleep(wait).await;
+                    wait = (wait * 2).min(settings.longest_wait);
+                }
+                ended => return ended,
+            }
+        }
+    }
+}
+
+/// Work that a node does for us. Let go of while there is a connection, the node is told to end it.
+struct Work<'a> {
+    ssh: &'a Ssh,
+    program: &'a Program,
+    connection: Option<Arc<Connection>>,
+}
+
+impl Drop for Work<'_> {
+    fn drop(&mut self) {
+        if let Some(connection) = self.connection.take() {
+            self.ssh.bid_farewell(connection, self.program.clone());
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! What the way by SSH promises, kept against real servers on this machine's own address. Where there is no server to be
+//! had, each test says so and promises nothing.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot set its scene has failed")]
+
+mod hops;
+mod people;
+mod pushing;
+mod reaching;
+mod scene;
+mod sharing;
+mod sshd;
+mod trust;
+mod words;

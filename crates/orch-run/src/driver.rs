@@ -1,0 +1,55 @@
+//! The driver at work: what the runs of one command share, under one set of locks.
+
+use std::sync::Arc;
+
+use orch_dag::{Control, Hooks};
+use orch_plan::{Observed, Plan};
+
+use crate::journal::{JournalFileError, RunId, RunJournal, StepValue};
+use crate::observe::observe;
+use crate::permit::Permit;
+use crate::provider::Places;
+use crate::report::Report;
+use crate::runner::{Means, Patience, Watch, run};
+use crate::state_dir::StateDir;
+
+/// What the runs of one command share.
+#[derive(Clone)]
+pub struct Driver {
+    /// Where journals go.
+    pub state: StateDir,
+    /// The hosts.
+    pub places: Places,
+    /// Leave to change them.
+    pub permit: Permit,
+    /// How runs are stopped from outside.
+    pub control: Control,
+    /// Who is told while a run goes on.
+    pub hooks: Arc<dyn Hooks<StepValue>>,
+    /// Who is told what a step is doing while it does it.
+    pub watch: Watch,
+    /// How long things are waited for.
+    pub patience: Patience,
+}
+
+impl Driver {
+    /// Looks at every host.
+    pub async fn look(&self) -> Observed {
+        observe(&self.places, self.patience.look).await
+    }
+
+    /// Carries a plan out as a run of this name: its journal is begun, and nothing is touched where it cannot be.
+    pub async fn run(&self, name: RunId, plan: &Plan) -> Result<Report, JournalFileError> {
+        let journal = RunJournal::begin(&self.state, name, plan).await?;
+        let means = Means {
+            places: self.places.clone(),
+            permit: self.permit.clone(),
+            journal: Arc::new(journal),
+            control: self.control.clone(),
+            hooks: Arc::clone(&self.hooks),
+            watch: Arc::clone(&self.watch),
+            patience: self.patience.clone(),
+        };
+        Ok(run(plan, means).await)
+    }
+}

@@ -1,0 +1,142 @@
+//! A standing in words.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use orch_model::{HostName, ResourceReport};
+
+use super::{ConfigState, NodeCondition, NodeStanding, NodeState, Standing};
+use crate::log::one_line;
+
+/// In the order in which they are counted.
+const CONDITIONS: [NodeCondition; 10] = [
+    NodeCondition::AsWanted,
+    NodeCondition::Drifted,
+    NodeCondition::Differs,
+    NodeCondition::Unhealthy,
+    NodeCondition::Unreachable,
+    NodeCondition::Stopped,
+    NodeCondition::Unfinished,
+    NodeCondition::Missing,
+    NodeCondition::Stranger,
+    NodeCondition::Unseen,
+];
+
+/// A line per node, with what differs below it, then the counts.
+impl fmt::Display for Standing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let hosts: Vec<&str> = self.hosts.iter().map(HostName::as_str).collect();
+        writeln!(f, "{} on {} (site {})\n", self.manifest, hosts.join(", "), self.site)?;
+        let names = self.nodes.iter().map(|node| node.identity.node.as_str());
+        let names = names.chain(self.leftovers.iter().map(|leftover| leftover.node.as_str()));
+        let width = names.map(str::len).max().unwrap_or(0);
+        for node in &self.nodes {
+            write_node(f, node, width)?;
+        }
+        for leftover in &self.leftovers {
+            let (node, machine) = (leftover.node.as_str(), one_line(&leftover.machine));
+            writeln!(
+                f,
+                "  ? left over    {node:width$}  `{machine}` is no longer described; `destroy --only {node}` removes it"
+            )?;
+        }
+        write_counts(f, self)
+    }
+}
+
+fn write_node(f: &mut fmt::Formatter<'_>, node: &NodeStanding, width: usize) -> fmt::Result {
+    let (symbol, word) = (symbol(node.condition), node.condition.word());
+    let line = format!("  {symbol} {word:12} {:width$}  {}", node.identity.node.as_str(), about(node));
+    writeln!(f, "{}", line.trim_end())?;
+    if let Some(why) = &node.why {
+        writeln!(f, "      why       {}", one_line(why))?;
+    }
+    for reason in node.differs.iter().filter(|reason| *reason != word) {
+        writeln!(f, "      differs   {}", one_line(reason))?;
+    }
+    for resource in &node.drift {
+        writeln!(f, "      drift     {}", told(resource))?;
+    }
+    for check in node.health.iter().filter(|check| !check.healthy) {
+        let why = check.why.as_deref().unwrap_or("does not pass");
+        writeln!(f, "      health    {}: {}", one_line(&check.check), one_line(why))?;
+    }
+    for (what, why) in skipped(&node.skipped) {
+        writeln!(f, "      skipped   {what}: {why}")?;
+    }
+    for line in &node.evidence {
+        writeln!(f, "      | {}", one_line(line))?;
+    }
+    match &node.hint {
+        Some(hint) => writeln!(f, "      hint: {}", one_line(hint)),
+        None => Ok(()),
+    }
+}
+
+/// `running, configuration current, healthy`.
+fn about(node: &NodeStanding) -> String {
+    let state = match node.state {
+        NodeState::Running => "running",
+        NodeState::Stopped => "switched off",
+        NodeState::Partial => "an interrupted run began to make it",
+        NodeState::Doubled => "several machines bear its mark",
+        NodeState::Missing => return "it does not exist".to_owned(),
+        NodeState::Stranger => return "it does not exist, and another's machine has its name".to_owned(),
+        NodeState::Unseen => return "its host cannot be looked at".to_owned(),
+    };
+    let config = match node.config {
+        ConfigState::Current => Some("configuration current"),
+        ConfigState::Other => Some("another configuration"),
+        ConfigState::Never => Some("never configured"),
+        ConfigState::Unknown => Some("configuration unknown"),
+        ConfigState::Unwanted => None,
+    };
+    let is_healthy = !node.health.is_empty() && node.health.iter().all(|check| check.healthy);
+    let health = is_healthy.then_some("healthy");
+    [Some(state), config, health].into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+fn told(resource: &ResourceReport) -> String {
+    let what = format!("{} {}", resource.kind, resource.name);
+    let detail = resource.detail.as_ref().map(|detail| format!(": {detail}")).unwrap_or_default();
+    one_line(&format!("{what}{detail}"))
+}
+
+/// What is skipped for one reason is told once: `package curl, htop`.
+fn skipped(resources: &[ResourceReport]) -> Vec<(String, String)> {
+    let mut grouped: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
+    for resource in resources {
+        let why = resource.skipped.as_deref().unwrap_or_default();
+        grouped.entry((&resource.kind, why)).or_default().push(&resource.name);
+    }
+    let told = |((kind, why), names): ((&str, &str), Vec<&str>)| {
+        (one_line(&format!("{kind} {}", names.join(", "))), one_line(why))
+    };
+    grouped.into_iter().map(told).collect()
+}
+
+fn write_counts(f: &mut fmt::Formatter<'_>, standing: &Standing) -> fmt::Result {
+    let plural = if standing.nodes.len() == 1 { "" } else { "s" };
+    write!(f, "\n{} node{plural}:", standing.nodes.len())?;
+    let mut separator = " ";
+    for condition in CONDITIONS {
+        let count = standing.count(condition);
+        if count > 0 {
+            write!(f, "{separator}{count} {}", condition.word())?;
+            separator = ", ";
+        }
+    }
+    if !standing.leftovers.is_empty() {
+        write!(f, " · {} left over", standing.leftovers.len())?;
+    }
+    Ok(())
+}
+
+const fn symbol(condition: NodeCondition) -> char {
+    match condition {
+        NodeCondition::AsWanted => '=',
+        NodeCondition::Drifted | NodeCondition::Differs => '~',
+        NodeCondition::Unseen => '?',
+        _ => '!',
+    }
+}

@@ -1,0 +1,115 @@
+//! A lab: a site and a state directory of a test's own, and the `orch` that works on them.
+
+mod guard;
+mod leaks;
+mod outcome;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use serde_json::Value as Json;
+use tempfile::TempDir;
+
+pub(crate) use guard::Guard;
+pub(crate) use leaks::assert_nothing_is_left;
+pub(crate) use outcome::Outcome;
+
+/// The program under test.
+pub(crate) const ORCH: &str = env!("CARGO_BIN_EXE_orch");
+
+/// A site, a state directory, and what becomes of them when the test ends.
+pub(crate) struct Lab {
+    pub(crate) site: PathBuf,
+    pub(crate) state: PathBuf,
+    _guard: Guard,
+    _folder: TempDir,
+}
+
+impl Lab {
+    /// A lab with the sample site of this repository.
+    pub(crate) fn with_sample_site() -> Self {
+        let lab = Self::empty();
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        for name in ["site.yaml", "hosts", "manifests", "specs", "presets", "postures"] {
+            copy(&root.join(name), &lab.site.join(name));
+        }
+        lab
+    }
+
+    /// A lab with a site of these files.
+    pub(crate) fn with_site(files: &[(&str, &str)]) -> Self {
+        let lab = Self::empty();
+        for (path, text) in files {
+            lab.write(path, text);
+        }
+        lab
+    }
+
+    fn empty() -> Self {
+        let folder = TempDir::new().unwrap();
+        let (site, state) = (folder.path().join("site"), folder.path().join("state"));
+        fs::create_dir(&site).unwrap();
+        fs::create_dir(&state).unwrap();
+        Self { site, _guard: Guard::of(folder.path()), state, _folder: folder }
+    }
+
+    /// Writes a file of the site.
+    pub(crate) fn write(&self, path: &str, text: &str) {
+        let path = self.site.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    /// The program, about to be run on this lab with these words.
+    pub(crate) fn command(&self, words: &str) -> Command {
+        let mut command = Command::new(ORCH);
+        command.args(words.split_whitespace()).arg("--site").arg(&self.site).arg("--state").arg(&self.state);
+        command.stdin(Stdio::null()).env("NO_COLOR", "1").env_remove("ORCH_SITE").env_remove("ORCH_STATE");
+        command
+    }
+
+    /// Runs the program with these words.
+    pub(crate) fn orch(&self, words: &str) -> Outcome {
+        Outcome::of(&mut self.command(words), words)
+    }
+
+    /// The folder of a machine on the host `father`.
+    pub(crate) fn machine(&self, name: &str) -> PathBuf {
+        self.state.join("local/father").join(name)
+    }
+
+    /// The pid of a machine's first process, where the machine was started.
+    pub(crate) fn init(&self, name: &str) -> Option<i32> {
+        let text = fs::read(self.machine(name).join("boot.json")).ok()?;
+        let boot: Json = serde_json::from_slice(&text).unwrap();
+        i32::try_from(boot["init"]["pid"].as_i64()?).ok()
+    }
+
+    /// The root of a running machine, seen from outside.
+    pub(crate) fn root(&self, name: &str) -> PathBuf {
+        PathBuf::from(format!("/proc/{}/root", self.init(name).unwrap()))
+    }
+}
+
+/// Waits until something holds, and fails with its name where it does not in time.
+pub(crate) fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+    let deadline = std::time::Instant::now() + Duration::from_secs(30);
+    while !holds() {
+        assert!(std::time::Instant::now() < deadline, "this did not come about: {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    if from.is_dir() {
+        fs::create_dir_all(to).unwrap();
+        for entry in fs::read_dir(from).unwrap() {
+            let entry = entry.unwrap();
+            copy(&entry.path(), &to.join(entry.file_name()));
+        }
+    } else {
+        fs::copy(from, to).unwrap();
+    }
+}
