@@ -17,6 +17,14 @@ fn the_reference_of_the_command_line_is_current() {
         "",
         "validate",
         "plan",
+        "create",
+        "config",
+        "test",
+        "status",
+        "destroy",
+        "exec",
+        "ssh",
+        "ssh-config",
         "graph",
         "runs",
         "runs list",
@@ -58,7 +66,19 @@ fn manual_pages_and_completions_are_written_for_every_command() {
     }
     for shell in ["bash", "zsh", "fish"] {
         let script = orch(&["completions", shell]);
-        for verb in ["validate", "plan", "graph", "runs", "init", "schema", "completions", "man"] {
+        for verb in [
+            "validate",
+            "plan",
+            "create",
+            "destroy",
+            "status",
+            "exec",
+            "ssh-config",
+            "graph",
+            "runs",
+            "init",
+            "man",
+        ] {
             assert!(script.contains(verb), "the script for {shell} completes `{verb}`");
         }
     }

@@ -129,14 +129,21 @@ fn output_of(command: &str, cwd: &Path, temporary: &Path) -> String {
         String::from_utf8(bytes.to_vec()).unwrap().replace(&temporary.display().to_string(), "[TMP]")
     };
     let mut shown = text(&output.stdout);
-    if !output.stderr.is_empty() {
-        shown += &format!("[stderr]\n{}", text(&output.stderr));
+    let told = without_surroundings(&text(&output.stderr));
+    if !told.is_empty() {
+        shown += &format!("[stderr]\n{told}");
     }
     let code = output.status.code().expect("orch was not killed");
     if code != 0 {
         shown += &format!("[exit {code}]\n");
     }
     shown
+}
+
+/// What a plan says of the machine that it is made on is not the same on every machine.
+fn without_surroundings(stderr: &str) -> String {
+    let is_local = |line: &&str| line.starts_with("caveat: ") || line.starts_with("obstacle: ");
+    stderr.split_inclusive('\n').filter(|line| !is_local(line)).collect()
 }
 
 /// The first lines that differ.

@@ -124,6 +124,13 @@ pub(crate) fn note(text: &dyn Display) {
     let _ = writeln!(anstream::stderr(), "{}", paint(&text.to_string()));
 }
 
+/// Says what will be less than was asked for.
+pub(crate) fn caveats(caveats: &[String]) {
+    for caveat in caveats {
+        note(&format!("caveat: {caveat}"));
+    }
+}
+
 /// Says what is out of date in a site that can be used.
 pub(crate) fn warn(warnings: &Problems) {
     if !warnings.is_empty() {

@@ -30,6 +30,11 @@ fn style(line: &str) -> Option<(usize, Style)> {
         ("warning:", coloured(AnsiColor::Yellow).bold()),
         ("hint:", coloured(AnsiColor::Cyan)),
         ("note:", coloured(AnsiColor::Cyan)),
+        ("caveat:", coloured(AnsiColor::Yellow)),
+        ("obstacle:", coloured(AnsiColor::Red).bold()),
+        ("failed:", coloured(AnsiColor::Red).bold()),
+        ("    try:", coloured(AnsiColor::Cyan)),
+        ("      hint:", coloured(AnsiColor::Cyan)),
         ("  + ", coloured(AnsiColor::Green)),
         ("  ~ ", coloured(AnsiColor::Yellow)),
         ("  ± ", coloured(AnsiColor::Yellow)),
@@ -38,7 +43,7 @@ fn style(line: &str) -> Option<(usize, Style)> {
         ("  ? ", coloured(AnsiColor::Magenta)),
     ];
     let (start, style) = words.into_iter().find(|(start, _)| line.starts_with(start))?;
-    let is_symbol = start.starts_with(' ');
+    let is_symbol = start.ends_with(' ');
     // A symbol colours its word too: `  + create`.
     let word = if is_symbol { line[start.len()..].find("  ").unwrap_or(0) } else { 0 };
     Some((start.len() + word, style))

@@ -1,12 +1,12 @@
 //! What a command about nodes begins with: the fleet that is meant, and those who speak to its hosts.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use orch_model::{Fleet, HostName, Scope, parse, resolve};
-use orch_plan::{HostView, Observed, Selection};
-use orch_providers::{Base, Ground, GroundError};
+use orch_plan::{HostView, Observed, Plan, Selection, Verb};
+use orch_providers::{Base, Ground, GroundError, Preflight};
 use orch_run::{StateDir, observe, picked};
 
 use crate::args::{Cli, Pace, Placement, RequiredManifest};
@@ -46,10 +46,8 @@ impl Scene {
         if let Some(parallelism) = pace.and_then(|pace| pace.parallelism) {
             fleet.settings.parallelism = parallelism.into();
         }
-        Ok(Self {
-            fleet,
-            base: Base { state: StateDir::locate(cli.state.as_deref())?, site: root, program: program()? },
-        })
+        let base = Base { state: state(cli)?, site: absolute(&root), program: program()? };
+        Ok(Self { fleet, base })
     }
 
     /// The driver's own folder.
@@ -75,6 +73,17 @@ impl Reach {
         observe(&self.ground.places, LOOK).await
     }
 
+    /// What is to be said of a plan before anything is touched: nothing of one that does nothing, and no caveats of one
+    /// that makes nothing.
+    pub(crate) async fn preflight(&self, plan: &Plan) -> Preflight {
+        if plan.is_noop() {
+            return Preflight::default();
+        }
+        let preflight = self.ground.preflight(plan).await;
+        let caveats = if plan.verb == Verb::Create { preflight.caveats } else { Vec::new() };
+        Preflight { caveats, ..preflight }
+    }
+
     /// Takes hosts that cannot be looked at yet for empty ones, and gives the words that say so.
     pub(crate) fn assume_empty(&self, observed: &mut Observed) -> Option<String> {
         for host in self.mute.keys() {
@@ -97,6 +106,15 @@ impl Reach {
             None => Ok(self),
         }
     }
+}
+
+/// The driver's own folder, by a path that holds wherever it is used: programs that others start read it too.
+fn state(cli: &Cli) -> Result<StateDir, Failure> {
+    Ok(StateDir::locate(cli.state.as_deref().map(absolute).as_deref())?)
+}
+
+fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
 /// This program, by a path that other programs can start it by.

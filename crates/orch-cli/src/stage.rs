@@ -40,14 +40,10 @@ impl Stage {
     pub(crate) async fn plan_for(&self, goal: &Goal, observed: &Observed) -> Result<Plan, Failure> {
         let plan = plan(&self.scene.fleet, observed, goal)?;
         refuse_to_fetch(&plan)?;
-        if !plan.is_noop() {
-            let preflight = self.reach.ground.preflight(&plan).await;
-            for caveat in preflight.caveats {
-                output::note(&format!("note: {caveat}"));
-            }
-            if !preflight.obstacles.is_empty() {
-                return Err(Failure::Obstacles(preflight.obstacles));
-            }
+        let preflight = self.reach.preflight(&plan).await;
+        output::caveats(&preflight.caveats);
+        if !preflight.obstacles.is_empty() {
+            return Err(Failure::Obstacles(preflight.obstacles));
         }
         Ok(plan)
     }

@@ -82,13 +82,10 @@ fn follow(
     let status = child.wait().map_err(failed_to)?;
     pass_on(&mut log);
     let report = state.report()?.filter(|report| report.spec_digest == config.digest());
-    match (status.code(), report) {
-        (Some(0 | 1), Some(report)) => Ok(Pushed::Ended(Box::new(report))),
-        _ => {
-            let attempts = state.attempts(config.digest())?;
-            Ok(Pushed::Ended(Box::new(failed(config, mode, attempts, &died(status, state)))))
-        }
-    }
+    let report = report.filter(|_| matches!(status.code(), Some(0 | 1)));
+    let attempts = state.attempts(config.digest())?;
+    let report = report.unwrap_or_else(|| failed(config, mode, attempts, &died(status, state)));
+    Ok(Pushed::Ended(Box::new(report)))
 }
 
 /// Waits for the end of the worker and passes on what it says meanwhile. Whether it ended before the deadline.

@@ -86,6 +86,6 @@ pub(crate) fn read_in(folder: &Folder, name: &OsStr) -> Result<Option<Vec<u8>>, 
         }
         Found::File { content, .. } => Ok(Some(content)),
         Found::Link(_) => refused("it is a link"),
-        Found::Folder(_) | Found::Other => refused("it is not a file"),
+        Found::Folder | Found::Other => refused("it is not a file"),
     }
 }

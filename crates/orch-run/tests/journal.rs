@@ -207,14 +207,17 @@ async fn a_report_tells_each_node_why_what_to_try_and_the_counts() {
     check_text(
         report,
         &expect![[r#"
-        create m on father (run 20260107-103000-3f9a)
+            create m on father (run 20260107-103000-3f9a)
 
-          ~ changed    hub   create 12.3s, configure 12.3s
-          ! failed     leaf  node `m.leaf@father` could not apply its configuration: injected; create 12.3s
-              hint: mend the spec of `m.leaf@father` or what stands in its way, and run again
-          - skipped    last  `leaf` failed
+              ~ changed    hub   create 12.3s, configure 12.3s
+              ! failed     leaf  create 12.3s; configure failed
+              - skipped    last  `leaf` failed
 
-        3 nodes: 1 changed, 1 failed, 1 skipped · 83.4s"#]],
+            failed: configure leaf
+                node `m.leaf@father` could not apply its configuration: injected
+                try: mend the spec of `m.leaf@father` or what stands in its way, and run again
+
+            3 nodes: 1 changed, 1 failed, 1 skipped · 83.4s"#]],
     );
 }
 
@@ -224,14 +227,17 @@ async fn a_report_of_a_rollback_says_what_was_taken_down() {
     check_text(
         report,
         &expect![[r#"
-        create m on father (run 20260107-103000-3f9a)
+            create m on father (run 20260107-103000-3f9a)
 
-          - skipped    hub   rolled back, because another node failed; create 12.3s, configure 12.3s
-          ! failed     leaf  node `m.leaf@father` could not apply its configuration: injected: rolled back; create 12.3s
-              hint: mend the spec of `m.leaf@father` or what stands in its way, and run again
-          - skipped    last  `leaf` failed
+              - skipped    hub   rolled back, because another node failed; create 12.3s, configure 12.3s
+              ! failed     leaf  create 12.3s; configure failed
+              - skipped    last  `leaf` failed
 
-        3 nodes: 1 failed, 2 skipped · 83.4s"#]],
+            failed: configure leaf
+                node `m.leaf@father` could not apply its configuration: injected: rolled back
+                try: mend the spec of `m.leaf@father` or what stands in its way, and run again
+
+            3 nodes: 1 failed, 2 skipped · 83.4s"#]],
     );
 }
 

@@ -4,7 +4,8 @@ use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::Path;
 
-use orch_plan::{Goal, Observed, plan};
+use orch_plan::{Goal, Observed, Plan, plan};
+use orch_providers::Obstacle;
 use orch_run::ExitCode;
 
 use crate::args::{Cli, PlanArgs};
@@ -27,23 +28,29 @@ pub(crate) fn show(
     recorded: Option<&Path>,
     output: &Output,
 ) -> Result<ExitCode, Failure> {
-    let (observed, assumption) = match recorded {
-        Some(file) => (read_observed(file)?, None),
-        None => look(scene)?,
+    let plan = match recorded {
+        Some(file) => plan(&scene.fleet, &read_observed(file)?, goal)?,
+        None => block_on(planned(scene, goal))?,
     };
-    let plan = plan(&scene.fleet, &observed, goal)?;
-    if let Some(assumption) = assumption {
-        output::note(&assumption);
-    }
     output.answer(&plan, &plan);
     Ok(ExitCode::Done)
 }
 
-fn look(scene: &Scene) -> Result<(Observed, Option<String>), Failure> {
+/// The plan for what is there now, after saying what it rests on and what stands in its way.
+async fn planned(scene: &Scene, goal: &Goal) -> Result<Plan, Failure> {
     let reach = scene.reach();
-    let mut observed = block_on(async { Ok(reach.look().await) })?;
+    let mut observed = reach.look().await;
     let assumption = reach.assume_empty(&mut observed);
-    Ok((observed, assumption))
+    let plan = plan(&scene.fleet, &observed, goal)?;
+    if let Some(assumption) = assumption {
+        output::note(&assumption);
+    }
+    let preflight = reach.preflight(&plan).await;
+    output::caveats(&preflight.caveats);
+    for Obstacle { what, hint } in &preflight.obstacles {
+        output::note(&format!("obstacle: {what}; {hint}"));
+    }
+    Ok(plan)
 }
 
 fn read_observed(path: &Path) -> Result<Observed, Failure> {

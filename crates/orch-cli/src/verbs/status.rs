@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use orch_plan::{Goal, Verb, plan};
 use orch_run::{ExitCode, Standing};
 
 use crate::args::{About, Cli};
 use crate::failure::Failure;
-use crate::output::Output;
+use crate::output::{self, Output};
 use crate::runtime::block_on;
 use crate::scene::Scene;
 
@@ -19,8 +20,12 @@ pub(crate) fn run(cli: &Cli, about: &About, output: &Output) -> Result<ExitCode,
     let reach = scene.reach().must_cover(&scene.hosts(&only)?)?;
     let standing = block_on(async {
         let observed = reach.look().await;
-        Ok(Standing::of(&scene.fleet, &only, &observed, &reach.ground.doors, DEADLINE).await?)
+        let plan = plan(&scene.fleet, &observed, &Goal { only: only.clone(), ..Goal::of(Verb::Create) })?;
+        let standing = Standing::of(&scene.fleet, &only, &observed, &reach.ground.doors, DEADLINE);
+        let (standing, preflight) = tokio::join!(standing, reach.ground.preflight(&plan));
+        Ok(Standing { caveats: preflight.caveats, ..standing? })
     })?;
+    output::caveats(&standing.caveats);
     output.answer(&standing, &standing);
     Ok(standing.exit_code)
 }

@@ -50,7 +50,7 @@ fn copy(node: &Node, from: &Folder, to: &Folder, account: &Account) -> Result<()
             Found::File { content, mode, .. } => {
                 to.write(&name, &Wanted { content: &content, mode, owner: account.owner })?;
             }
-            Found::Folder(_) => copy_folder(node, from, to, &name, account)?,
+            Found::Folder => copy_folder(node, from, to, &name, account)?,
             Found::Link(target) => to.link(&name, &target)?,
             Found::Nothing | Found::Other => {}
         }

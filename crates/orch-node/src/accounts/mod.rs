@@ -23,6 +23,17 @@ pub(crate) const FIRST_UID: u32 = 1000;
 /// The last one that is given; those above belong to ranges of containers and to `nobody`.
 const LAST_UID: u32 = 59_999;
 
+/// What is said where a node can have no account but root's.
+pub(crate) const NO_ACCOUNTS: &str = "there is one user id alone here";
+
+/// Where this exists, the node is one that knows root's number alone.
+const ONE_ID: &str = "/run/orch/one-id";
+
+/// Whether the node can have this account at all.
+pub(crate) fn is_possible(node: &Node, name: &UserName) -> bool {
+    name.as_str() == "root" || (node.knows_id(FIRST_UID) && !node.has(ONE_ID))
+}
+
 /// An account that there is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Account {

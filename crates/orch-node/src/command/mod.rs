@@ -76,7 +76,7 @@ fn on_node(node: &Node, order: Order) -> ExitCode {
             with_config(&Origin::Input, |config| ended(inspect(node, config), |seen| print(&seen)))
         }
         Order::Health { limit } => with_config(&Origin::Input, |config| {
-            answer_health(&health::wait_until_healthy(node, &config.role.health, limit))
+            answer_health(&health::wait_until_healthy(node, config, limit))
         }),
         Order::Report => ended(last_report(node), answer_report),
         Order::Cancel { grace } => ended(cancel(node, grace), answer_cancel),
@@ -114,7 +114,7 @@ fn answer_push(node: &Node, config: &Config, pushed: Pushed, health: Option<Dura
     let code = answer_apply(Some(report));
     match health {
         Some(limit) if is_complete && !config.role.health.is_empty() => {
-            answer_health(&health::wait_until_healthy(node, &config.role.health, limit))
+            answer_health(&health::wait_until_healthy(node, config, limit))
         }
         _ => code,
     }
@@ -146,7 +146,7 @@ fn answer_apply(report: Option<ApplyReport>) -> ExitCode {
 fn inspect(node: &Node, config: &Config) -> Result<Inspection, ApplyError> {
     let applied = State::find(node)?.map(|state| state.applied()).transpose()?.flatten();
     let resources = apply::inspect(node, config);
-    Ok(Inspection { applied, resources, health: health::check(node, &config.role.health) })
+    Ok(Inspection { applied, resources, health: health::check(node, config) })
 }
 
 fn answer_health(reports: &[HealthReport]) -> ExitCode {

@@ -7,9 +7,11 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-use orch_model::{Health, HealthReport};
+use orch_model::{Config, Health, HealthReport};
 
 use crate::node::Node;
+use crate::resource::SHARES_PROGRAMS;
+use crate::ssh_server;
 use crate::systemd::Systemd;
 use crate::tool::Tool;
 
@@ -21,40 +23,62 @@ const PAUSE: Duration = Duration::from_millis(250);
 const ITSELF: [IpAddr; 2] = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
 
 /// Does every check once, all at the same time.
-pub(crate) fn check(node: &Node, checks: &[Health]) -> Vec<HealthReport> {
-    check_within(node, checks, ONE_CHECK)
+pub(crate) fn check(node: &Node, config: &Config) -> Vec<HealthReport> {
+    Checks::of(node, config).all(ONE_CHECK)
 }
 
 /// Repeats the checks that fail until all pass or the limit is over.
-pub(crate) fn wait_until_healthy(node: &Node, checks: &[Health], limit: Duration) -> Vec<HealthReport> {
+pub(crate) fn wait_until_healthy(node: &Node, config: &Config, limit: Duration) -> Vec<HealthReport> {
+    let checks = Checks::of(node, config);
     let deadline = Instant::now() + limit;
-    let mut reports = check_within(node, checks, ONE_CHECK.min(limit));
+    let mut reports = checks.all(ONE_CHECK.min(limit));
     while Instant::now() < deadline && reports.iter().any(|report| !report.healthy) {
         std::thread::sleep(PAUSE.min(deadline.saturating_duration_since(Instant::now())));
         let left = deadline.saturating_duration_since(Instant::now()).max(PAUSE).min(ONE_CHECK);
-        for (check, report) in checks.iter().zip(&mut reports).filter(|(_, report)| !report.healthy) {
-            *report = check_one(node, check, left);
+        for (check, report) in checks.list.iter().zip(&mut reports).filter(|(_, report)| !report.healthy) {
+            *report = checks.one(check, left);
         }
     }
     reports
 }
 
-fn check_within(node: &Node, checks: &[Health], limit: Duration) -> Vec<HealthReport> {
-    std::thread::scope(|scope| {
-        let start = |check| scope.spawn(move || check_one(node, check, limit));
-        let running: Vec<_> = checks.iter().map(start).collect();
-        running.into_iter().map(|check| check.join().expect("a check does not panic")).collect()
-    })
+/// The checks of a configuration, on a node.
+struct Checks<'a> {
+    node: &'a Node,
+    list: &'a [Health],
+    /// The port of an SSH server that this node does not have.
+    missing_ssh: Option<u16>,
 }
 
-fn check_one(node: &Node, check: &Health, limit: Duration) -> HealthReport {
-    let (words, outcome) = match check {
-        Health::Tcp(port) => (format!("tcp {port}"), tcp(*port, limit)),
-        Health::Http(address) => (format!("http {address}"), http::get(node, address, limit)),
-        Health::Unit(unit) => (format!("unit {unit}"), unit_runs(node, unit.as_str())),
-        Health::Command(argv) => (format!("command {}", argv.join(" ")), ends_well(argv, limit)),
-    };
-    HealthReport { check: words, healthy: outcome.is_ok(), why: outcome.err() }
+impl<'a> Checks<'a> {
+    fn of(node: &'a Node, config: &'a Config) -> Self {
+        // A node that shares its machine's programs has no SSH server where the machine has none.
+        let is_missing = node.has(SHARES_PROGRAMS) && !node.has(ssh_server::WANTED);
+        Self { node, list: &config.role.health, missing_ssh: is_missing.then_some(config.role.ssh.port) }
+    }
+
+    /// Does every check, all at the same time.
+    fn all(&self, limit: Duration) -> Vec<HealthReport> {
+        std::thread::scope(|scope| {
+            let running: Vec<_> =
+                self.list.iter().map(|check| scope.spawn(move || self.one(check, limit))).collect();
+            running.into_iter().map(|check| check.join().expect("a check does not panic")).collect()
+        })
+    }
+
+    fn one(&self, check: &Health, limit: Duration) -> HealthReport {
+        let (words, outcome) = match check {
+            Health::Tcp(port) if self.missing_ssh == Some(*port) => {
+                let why = Some("not checked: there is no SSH server here".into());
+                return HealthReport { check: format!("tcp {port}"), healthy: true, why };
+            }
+            Health::Tcp(port) => (format!("tcp {port}"), tcp(*port, limit)),
+            Health::Http(address) => (format!("http {address}"), http::get(self.node, address, limit)),
+            Health::Unit(unit) => (format!("unit {unit}"), unit_runs(self.node, unit.as_str())),
+            Health::Command(argv) => (format!("command {}", argv.join(" ")), ends_well(argv, limit)),
+        };
+        HealthReport { check: words, healthy: outcome.is_ok(), why: outcome.err() }
+    }
 }
 
 fn tcp(port: u16, limit: Duration) -> Result<(), String> {

@@ -45,7 +45,7 @@ pub(crate) enum Found {
     Nothing,
     File { content: Vec<u8>, mode: u32, owner: Owner },
     Link(PathBuf),
-    Folder(Owner),
+    Folder,
     Other,
 }
 
@@ -82,7 +82,7 @@ impl Folder {
                     readlinkat(&self.fd, name, Vec::new()).map_err(self.failed("read the link", name))?;
                 Ok(Found::Link(OsString::from_vec(target.into_bytes()).into()))
             }
-            FileType::Directory => Ok(Found::Folder(owner_of(&stat))),
+            FileType::Directory => Ok(Found::Folder),
             _ => Ok(Found::Other),
         }
     }
@@ -104,7 +104,7 @@ impl Folder {
         Ok(match self.find(name, wanted.content.len() + 1)? {
             Found::Nothing => Some("it is not there".into()),
             Found::Link(target) => Some(format!("it is a link to `{}`", target.display())),
-            Found::Folder(_) => return Err(self.refused(name, "a folder is in its place")),
+            Found::Folder => return Err(self.refused(name, "a folder is in its place")),
             Found::Other => return Err(self.refused(name, "something that is not a file is in its place")),
             Found::File { content, mode, owner } => {
                 let words = [

@@ -41,6 +41,12 @@ impl Node {
         self.trusted == 0
     }
 
+    /// Whether files can be given to this account: a node in namespaces of its own may know root's number alone.
+    pub(crate) fn knows_id(&self, uid: u32) -> bool {
+        let map = std::fs::read_to_string("/proc/self/uid_map");
+        !self.sets_owners() || map.map_or(true, |map| maps(&map, uid))
+    }
+
     /// Where a path of the node is for programs of this machine.
     pub(crate) fn outside(&self, path: &Path) -> PathBuf {
         self.path.join(path.strip_prefix("/").unwrap_or(path))
@@ -66,7 +72,35 @@ impl Node {
     }
 }
 
+/// Whether a map of numbers, as the kernel shows it, holds this one: first inside, first outside, how many.
+fn maps(map: &str, id: u32) -> bool {
+    let holds = |line: &str| {
+        let mut numbers = line.split_whitespace().map(str::parse::<u64>);
+        let (Some(Ok(first)), Some(Ok(count))) = (numbers.next(), numbers.nth(1)) else { return false };
+        (first..first + count).contains(&u64::from(id))
+    };
+    map.lines().any(holds)
+}
+
 /// The folder and the last name of a path; nothing for `/`.
 pub(crate) fn split(path: &Path) -> Option<(&Path, &std::ffi::OsStr)> {
     Some((path.parent()?, path.file_name()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::maps;
+
+    #[test]
+    fn a_map_of_ids_holds_what_its_lines_span() {
+        for (map, id, is_held) in [
+            ("         0          0 4294967295\n", 1000, true),
+            ("0 1000 1\n", 0, true),
+            ("0 1000 1\n", 1000, false),
+            ("0 1000 1\n1 100000 65536\n", 1000, true),
+            ("", 0, false),
+        ] {
+            assert_eq!(maps(map, id), is_held, "{map:?} {id}");
+        }
+    }
 }

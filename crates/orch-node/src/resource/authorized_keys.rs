@@ -88,6 +88,9 @@ impl Resource for AuthorizedKeys {
     }
 
     fn look(&self, node: &Node) -> Result<Look, ApplyError> {
+        if !accounts::is_possible(node, &self.user) {
+            return Ok(Look::skip(accounts::NO_ACCOUNTS));
+        }
         let Some(account) = self.account(node)? else {
             return Ok(Look::Differs("there is no such account".into()));
         };

@@ -94,6 +94,9 @@ impl Resource for PlainFile {
 
     fn look(&self, node: &Node) -> Result<Look, ApplyError> {
         self.check_path()?;
+        if !accounts::is_possible(node, &self.file.owner) {
+            return Ok(Look::skip(accounts::NO_ACCOUNTS));
+        }
         let owner = self.owner(node)?;
         let (folder, name) = split(self.path()).expect("a path of a file has a name");
         let Some(folder) = node.folder(folder)? else {

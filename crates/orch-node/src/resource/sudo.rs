@@ -7,6 +7,7 @@ use orch_model::UserName;
 use orch_model::config::User;
 
 use super::{Look, Resource};
+use crate::accounts;
 use crate::error::ApplyError;
 use crate::node::Node;
 use crate::settings_file::SettingsFile;
@@ -53,6 +54,9 @@ impl Resource for Sudo {
     fn look(&self, node: &Node) -> Result<Look, ApplyError> {
         if self.user.as_str() == "root" {
             return Ok(Look::AsWanted);
+        }
+        if !accounts::is_possible(node, &self.user) {
+            return Ok(Look::skip(accounts::NO_ACCOUNTS));
         }
         if !self.may {
             let has = node.read(&self.path())?.is_some();

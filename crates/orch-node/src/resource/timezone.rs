@@ -52,7 +52,7 @@ impl Timezone {
             Found::Nothing if self.is_default() && !self.is_installed(node) => None,
             Found::Nothing => Some("there is none".into()),
             Found::File { .. } => Some("it is a copy of some zone".into()),
-            Found::Folder(_) | Found::Other => {
+            Found::Folder | Found::Other => {
                 return Err(ApplyError::refused(Path::new("/etc/localtime"), "it is not a file"));
             }
         })

@@ -28,6 +28,9 @@ impl Resource for Account {
         if self.0.as_str() == "root" {
             return Ok(Look::AsWanted);
         }
+        if !accounts::is_possible(node, &self.0) {
+            return Ok(Look::skip(accounts::NO_ACCOUNTS));
+        }
         let difference = match accounts::find(node, &self.0)? {
             None => Some("there is no such account"),
             Some(account) if accounts::has_home(node, &account)? => None,

@@ -8,18 +8,24 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use rustix::fs::SeekFrom;
-use sha2::{Digest, Sha256};
+use sha2::{Digest as _, Sha256};
 
 use super::image::Image;
 use super::machine::{DiskTools, Means};
 use super::record::Folder;
-use super::seed::{Seed, copy_tree};
+use super::seed::{Seed, copy_tree, short};
 use super::store::{Store, make, remove};
 
 const GIB: u64 = 1 << 30;
 
 /// Makes sure that a machine has its disk. One that has is left as it is.
-pub(crate) fn make_disk(store: &Store, folder: &Folder, image: &Image, gigabytes: u32, means: &Means) -> io::Result<()> {
+pub(crate) fn make_disk(
+    store: &Store,
+    folder: &Folder,
+    image: &Image,
+    gigabytes: u32,
+    means: &Means,
+) -> io::Result<()> {
     match &means.disk {
         _ if folder.disk().exists() || folder.root().join("etc").exists() => Ok(()),
         Some(tools) => {
@@ -51,13 +57,21 @@ pub(crate) fn grow(folder: &Folder, gigabytes: u32) -> io::Result<()> {
     if file.metadata()?.len() < wanted {
         file.set_len(wanted)?;
     }
-    let tool = |name: &str| super::machine::program(name).ok_or_else(|| io::Error::other(format!("there is no `{name}` here")));
+    let tool = |name: &str| {
+        super::machine::program(name).ok_or_else(|| io::Error::other(format!("there is no `{name}` here")))
+    };
     run(Command::new(tool("e2fsck")?).args(["-f", "-p"]).arg(&disk), &[0, 1])?;
     run(Command::new(tool("resize2fs")?).arg(&disk), &[0])
 }
 
 /// A disk of that size with the image on it, made once and then copied.
-fn prepare(store: &Store, image: &Image, gigabytes: u32, means: &Means, tools: &DiskTools) -> io::Result<PathBuf> {
+fn prepare(
+    store: &Store,
+    image: &Image,
+    gigabytes: u32,
+    means: &Means,
+    tools: &DiskTools,
+) -> io::Result<PathBuf> {
     let images = store.images();
     let _lock = store.lock(".images-lock")?;
     make(&images)?;
@@ -72,12 +86,11 @@ fn prepare(store: &Store, image: &Image, gigabytes: u32, means: &Means, tools: &
     let (content, draft) = (images.join(".content"), images.join(".draft.img"));
     remove(&content)?;
     make(&content)?;
-    let source = match image {
-        Image::Folder(path) => path.clone(),
-        _ => {
-            fill(image, &content, means)?;
-            content.clone()
-        }
+    let source = if let Image::Folder(path) = image {
+        path.clone()
+    } else {
+        fill(image, &content, means)?;
+        content.clone()
     };
     File::create(&draft)?.set_len(u64::from(gigabytes) * GIB)?;
     let mut mkfs = Command::new(&tools.mkfs);
@@ -95,7 +108,8 @@ fn fill(image: &Image, to: &Path, means: &Means) -> io::Result<()> {
         Image::ThisMachine => Seed::lay_out(to, means),
         Image::Folder(path) => copy_tree(path, to),
         Image::Archive(path) => {
-            let tar = super::machine::program("tar").ok_or_else(|| io::Error::other("there is no `tar` here"))?;
+            let tar =
+                super::machine::program("tar").ok_or_else(|| io::Error::other("there is no `tar` here"))?;
             run(Command::new(tar).arg("-xpf").arg(path).args(["--numeric-owner", "-C"]).arg(to), &[0])
         }
     }
@@ -106,7 +120,7 @@ fn key_of(path: &Path) -> io::Result<String> {
     use std::os::unix::fs::MetadataExt;
     let about = fs::metadata(path)?;
     let text = format!("{}\n{}\n{}\n{}", path.display(), about.mtime(), about.mtime_nsec(), about.len());
-    Ok(Sha256::digest(text).iter().take(8).map(|byte| format!("{byte:02x}")).collect())
+    Ok(short(Sha256::digest(text)))
 }
 
 /// Copies a file and leaves its holes.
@@ -133,7 +147,13 @@ fn copy_range(source: &File, target: &File, start: u64, end: u64) -> io::Result<
     let (mut from, mut to) = (start, start);
     while from < end {
         let left = usize::try_from(end - from).unwrap_or(usize::MAX);
-        let copied = rustix::fs::copy_file_range(source.as_fd(), Some(&mut from), target.as_fd(), Some(&mut to), left)?;
+        let copied = rustix::fs::copy_file_range(
+            source.as_fd(),
+            Some(&mut from),
+            target.as_fd(),
+            Some(&mut to),
+            left,
+        )?;
         if copied == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
@@ -145,7 +165,8 @@ fn copy_range(source: &File, target: &File, start: u64, end: u64) -> io::Result<
 pub(crate) fn run(command: &mut Command, fine: &[i32]) -> io::Result<()> {
     let name = command.get_program().to_string_lossy().into_owned();
     let output = command.stdin(Stdio::null()).output();
-    let output = output.map_err(|error| io::Error::new(error.kind(), format!("`{name}` cannot be run: {error}")))?;
+    let output =
+        output.map_err(|error| io::Error::new(error.kind(), format!("`{name}` cannot be run: {error}")))?;
     if output.status.code().is_some_and(|code| fine.contains(&code)) {
         return Ok(());
     }

@@ -54,9 +54,9 @@ pub(crate) fn enter(folder: &Folder, argv: &[OsString]) -> Result<ExitCode, Ente
     ] {
         join(&init, name, kind)?;
     }
-    let [program, args @ ..] = argv else { return Ok(ExitCode::SUCCESS) };
+    let [program, rest @ ..] = argv else { return Ok(ExitCode::SUCCESS) };
     let mut command = Command::new(program);
-    command.args(args).current_dir("/").env_clear();
+    command.args(rest).current_dir("/").env_clear();
     command.env("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin").env("HOME", "/root");
     command.env("USER", "root").env("TERM", std::env::var_os("TERM").unwrap_or_else(|| "dumb".into()));
     let failed = |error| EnterError::Run(program.to_string_lossy().into_owned(), error);
@@ -88,12 +88,14 @@ fn join_bridge(folder: &Folder, init: &Process, inside: Option<&str>) -> Result<
         join(init, "user", LinkNameSpaceType::User)?;
     }
     if let Some(parent) = inside {
-        let parent_init = folder.sibling(parent).running().ok_or_else(|| EnterError::Off(parent.to_owned()))?;
+        let parent_init =
+            folder.sibling(parent).running().ok_or_else(|| EnterError::Off(parent.to_owned()))?;
         return Ok(join(&parent_init, "net", LinkNameSpaceType::Network)?);
     }
     let doing = |source| BootError::Step { doing: "enter the host's network".into(), source };
     let uplink = File::open(init.proc(&format!("root/{UPLINK}"))).map_err(doing)?;
-    move_into_link_name_space(uplink.as_fd(), Some(LinkNameSpaceType::Network)).map_err(|error| doing(error.into()))?;
+    move_into_link_name_space(uplink.as_fd(), Some(LinkNameSpaceType::Network))
+        .map_err(|error| doing(error.into()))?;
     Ok(())
 }
 

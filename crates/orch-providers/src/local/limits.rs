@@ -37,10 +37,12 @@ impl Hierarchies {
         let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
         let found = Self::of(&mounts);
         let is_ours = |path: &Path| rustix::fs::access(path, rustix::fs::Access::WRITE_OK).is_ok();
-        let enabled = found.unified.as_ref().map(|root| fs::read_to_string(root.join("cgroup.subtree_control")));
+        let enabled =
+            found.unified.as_ref().map(|root| fs::read_to_string(root.join("cgroup.subtree_control")));
         let enabled = enabled.and_then(Result::ok).unwrap_or_default();
         let second = |name: &str| {
-            let root = found.unified.clone().filter(|_| enabled.split_whitespace().any(|word| word == name))?;
+            let root =
+                found.unified.clone().filter(|_| enabled.split_whitespace().any(|word| word == name))?;
             Some(Controller { root, generation: Generation::Two })
         };
         let kept = |controller: Option<Controller>, name| {
@@ -169,13 +171,19 @@ mod tests {
                      31 20 0:27 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu,cpuacct\n\
                      32 20 0:28 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n";
         let found = Hierarchies::of(first);
-        let root = |controller: &Option<Controller>| controller.as_ref().map(|found| found.root.display().to_string());
+        let root = |controller: &Option<Controller>| {
+            controller.as_ref().map(|found| found.root.display().to_string())
+        };
         assert_eq!(root(&found.memory).as_deref(), Some("/sys/fs/cgroup/memory"));
         assert_eq!(root(&found.cpu).as_deref(), Some("/sys/fs/cgroup/cpu"));
         assert_eq!(found.unified.as_deref(), Some(Path::new("/sys/fs/cgroup/unified")));
         assert!(found.missing().is_empty());
         let second = Hierarchies::of("32 20 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
         assert_eq!(second.unified.as_deref(), Some(Path::new("/sys/fs/cgroup")));
-        assert_eq!(second.missing(), ["memory", "processor time"], "which are enabled is in a file of its own");
+        assert_eq!(
+            second.missing(),
+            ["memory", "processor time"],
+            "which are enabled is in a file of its own"
+        );
     }
 }

@@ -132,7 +132,8 @@ impl SshTools {
         program("sshd")?;
         program("ssh")?;
         program("ssh-keygen")?;
-        let places = ["/usr/lib/openssh/sftp-server", "/usr/libexec/sftp-server", "/usr/libexec/openssh/sftp-server"];
+        let places =
+            ["/usr/lib/openssh/sftp-server", "/usr/libexec/sftp-server", "/usr/libexec/openssh/sftp-server"];
         let sftp = places.into_iter().map(PathBuf::from).find(|path| path.exists());
         Some(Self { sftp })
     }
@@ -141,7 +142,15 @@ impl SshTools {
 /// Finds a program where programs are: in `PATH`, and where those for root are kept.
 pub(crate) fn program(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let usual = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin", "/run/current-system/sw/bin"];
+    let usual = [
+        "/usr/local/sbin",
+        "/usr/local/bin",
+        "/usr/sbin",
+        "/usr/bin",
+        "/sbin",
+        "/bin",
+        "/run/current-system/sw/bin",
+    ];
     let folders = std::env::split_paths(&path).chain(usual.into_iter().map(PathBuf::from));
     folders.filter(|folder| folder.is_absolute()).map(|folder| folder.join(name)).find(|path| path.is_file())
 }

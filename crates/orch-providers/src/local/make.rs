@@ -1,33 +1,24 @@
 //! Making, starting, changing and destroying machines. Every step can be repeated, and every change of a machine begins
 //! with finding its mark on it.
 
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::time::Duration;
 
 use orch_model::{HostName, NodeName, PublicKey, Size, UserName};
 use orch_plan::{MachineRef, MachineSpec, Marks};
 use orch_run::{Done, Order, Progress};
-use rustix::process::Signal;
 use thiserror::Error;
 use uuid::Uuid;
 
-use super::HELPER;
-use super::boot::{self, BOOT};
+use super::boot;
 use super::disk;
 use super::image::Image;
-use super::limits::{self, Hierarchies};
-use super::machine::Means;
+use super::limits::Hierarchies;
+use super::machine::{Means, program};
+use super::power;
 use super::record::{Folder, Record};
 use super::store::Store;
 use crate::ssh::{KeyError, ensure_identity, make_host_key};
-
-/// How long a machine may take to stop by itself.
-const GRACE: Duration = Duration::from_secs(8);
-/// How long the kernel may take to end what is killed.
-const END: Duration = Duration::from_secs(20);
 
 /// Why something could not be done to a machine.
 #[derive(Debug, Error)]
@@ -49,7 +40,7 @@ pub(crate) enum MakeError {
 }
 
 /// Names what was being done when an error came.
-trait Doing<T> {
+pub(super) trait Doing<T> {
     fn doing(self, doing: &'static str) -> Result<T, MakeError>;
 }
 
@@ -97,7 +88,7 @@ impl Maker {
         }
         let image = self.image(&spec.image)?;
         let parent = spec.parent.as_ref().map(|parent| self.parent(order, parent)).transpose()?;
-        let has_ssh = if image.shares_programs() { self.means.ssh.is_some() } else { self.has_client() };
+        let has_ssh = if image.shares_programs() { self.means.ssh.is_some() } else { has_ssh_client() };
         let access = if has_ssh { Some(self.identity()?) } else { None };
         let has_sudo = self.means.sudo.is_some() || !image.shares_programs();
         let user = if has_sudo && self.means.is_root() { self.user.clone() } else { UserName::root() };
@@ -135,25 +126,30 @@ impl Maker {
     ) -> Result<Done, MakeError> {
         if !record.made {
             // It may run and not be whole: whoever began it did not say that it was done.
-            self.stop(folder, Duration::ZERO)?;
+            power::cut(folder)?;
         }
         record.size = size;
         if record.access.is_some() && record.host_key.is_none() {
             progress.say("making its host key");
-            record.host_key = Some(self.host_key(folder)?);
+            record.host_key = Some(make_host_key(folder.path())?.1);
         }
         folder.write_record(&record).doing("write down what it is")?;
         progress.say("making its disk");
         let image = self.image(&record.image)?;
         disk::make_disk(&self.store, folder, &image, record.size.disk, &self.means).doing("make its disk")?;
-        self.boot(folder, progress)?;
+        power::on(&self.program, folder, progress)?;
         record.made = true;
         folder.write_record(&record).doing("write down that it is made")?;
         Ok(Done::Changed)
     }
 
     /// Finishes a machine that an interrupted run began to make.
-    pub(crate) fn adopt(&self, found: &MachineRef, size: Size, progress: &Progress) -> Result<Done, MakeError> {
+    pub(crate) fn adopt(
+        &self,
+        found: &MachineRef,
+        size: Size,
+        progress: &Progress,
+    ) -> Result<Done, MakeError> {
         let (folder, record) = self.marked(found)?;
         if record.made && record.size == size && folder.running().is_some() {
             return Ok(Done::Unchanged);
@@ -171,12 +167,17 @@ impl Maker {
         if folder.running().is_some() {
             return Ok(Done::Unchanged);
         }
-        self.boot(&folder, progress)?;
+        power::on(&self.program, &folder, progress)?;
         Ok(Done::Changed)
     }
 
     /// Gives a machine another size. A disk grows while the machine is off; it is started again if it ran.
-    pub(crate) fn resize(&self, machine: &MachineRef, to: Size, progress: &Progress) -> Result<Done, MakeError> {
+    pub(crate) fn resize(
+        &self,
+        machine: &MachineRef,
+        to: Size,
+        progress: &Progress,
+    ) -> Result<Done, MakeError> {
         let (folder, mut record) = self.marked(machine)?;
         if record.size == to {
             return Ok(Done::Unchanged);
@@ -184,7 +185,7 @@ impl Maker {
         let ran = folder.running().is_some();
         if record.size.disk != to.disk {
             progress.say("growing its disk");
-            self.stop(&folder, GRACE)?;
+            power::off(&folder)?;
             disk::grow(&folder, to.disk).doing("make its disk larger")?;
         }
         record.size = to;
@@ -192,7 +193,7 @@ impl Maker {
         if folder.running().is_some() {
             Hierarchies::look().set(record.marks.uuid, to).doing("limit what it uses")?;
         } else if ran {
-            self.boot(&folder, progress)?;
+            power::on(&self.program, &folder, progress)?;
         }
         Ok(Done::Changed)
     }
@@ -212,37 +213,10 @@ impl Maker {
             return Err(MakeError::Refused(format!("machine `{}` lives on it", child.folder.name())));
         }
         progress.say("stopping");
-        self.stop(&folder, GRACE)?;
+        power::off(&folder)?;
         progress.say("removing its files");
         self.store.remove(&folder, machine.uuid, discard).doing("remove its files")?;
         Ok(Done::Changed)
-    }
-
-    /// Ends a machine: asks it to stop, and ends it where it does not in time.
-    pub(crate) fn stop(&self, folder: &Folder, grace: Duration) -> Result<(), MakeError> {
-        let _lock = folder.lock().doing("lock it")?;
-        let Some(boot) = folder.boot() else { return Ok(()) };
-        let stopped = grace > Duration::ZERO && boot.init.end(Signal::TERM, grace).doing("ask it to stop")?;
-        if !stopped && !boot.init.end(Signal::KILL, END).doing("end it")? {
-            return Err(MakeError::Refused("its processes do not end".into()));
-        }
-        limits::remove(&boot.cgroups).doing("remove its control groups")?;
-        folder.forget_boot().doing("forget that it ran")
-    }
-
-    fn boot(&self, folder: &Folder, progress: &Progress) -> Result<(), MakeError> {
-        progress.say("starting");
-        let mut command = Command::new(&self.program);
-        command.args([HELPER, BOOT]).arg(folder.path()).stdin(Stdio::null()).stdout(Stdio::null());
-        let output = command.stderr(Stdio::piped()).output().doing("run the process that starts it")?;
-        if output.status.success() {
-            return Ok(());
-        }
-        Err(MakeError::NotStarted {
-            machine: folder.name(),
-            why: String::from_utf8_lossy(&output.stderr).trim().to_owned(),
-            evidence: last_lines(&folder.console()),
-        })
     }
 
     /// The machine that is meant, which must bear its mark.
@@ -268,25 +242,22 @@ impl Maker {
             Some((found.folder, record))
         });
         let running = found.filter(|(folder, _)| folder.running().is_some());
-        running.ok_or_else(|| MakeError::Refused(format!("node `{parent}` does not run, so nothing can be made on it")))
+        running.ok_or_else(|| {
+            MakeError::Refused(format!("node `{parent}` does not run, so nothing can be made on it"))
+        })
     }
 
     fn image(&self, name: &str) -> Result<Image, MakeError> {
         Image::named(name, &self.site).map_err(MakeError::Refused)
     }
 
-    fn has_client(&self) -> bool {
-        super::machine::program("ssh").is_some() && super::machine::program("ssh-keygen").is_some()
-    }
-
     fn identity(&self) -> Result<PublicKey, MakeError> {
         Ok(ensure_identity(&self.identity)?)
     }
+}
 
-    fn host_key(&self, folder: &Folder) -> Result<PublicKey, MakeError> {
-        let (_, public) = make_host_key(folder.path())?;
-        Ok(public)
-    }
+fn has_ssh_client() -> bool {
+    program("ssh").is_some() && program("ssh-keygen").is_some()
 }
 
 /// An error and its causes, in one line.
@@ -303,12 +274,4 @@ fn marks(order: &Order) -> Marks {
         host: order.identity.host.clone(),
         uuid: order.uuid,
     }
-}
-
-/// The last lines of a log, for those who look for what went wrong.
-pub(crate) fn last_lines(path: &Path) -> Vec<String> {
-    const LINES: usize = 12;
-    let text = fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
-    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
-    lines.iter().skip(lines.len().saturating_sub(LINES)).map(|line| (*line).to_owned()).collect()
 }

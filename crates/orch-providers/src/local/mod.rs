@@ -5,6 +5,7 @@
 //! happens in processes of its own, which `orch` starts from itself ([`helper`]).
 
 mod boot;
+mod direct;
 mod disk;
 mod enter;
 mod image;
@@ -13,10 +14,12 @@ mod limits;
 mod machine;
 mod make;
 mod net;
+mod power;
 mod preflight;
 mod process;
 mod provider;
 mod record;
+mod refresh;
 mod seed;
 mod store;
 mod way;
@@ -27,8 +30,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 pub use provider::{Local, Setup};
-pub use way::LocalWay;
 use record::Folder;
+pub use way::LocalWay;
 
 /// The word that the command line of `orch` has for what this provider runs in processes of its own.
 pub const HELPER: &str = "__local";
@@ -51,7 +54,9 @@ pub fn helper(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 }
 
 fn work(args: &[OsString]) -> Result<ExitCode, String> {
-    let done = |result: Result<(), boot::BootError>| result.map(|()| ExitCode::SUCCESS).map_err(|error| error.to_string());
+    let done = |result: Result<(), boot::BootError>| {
+        result.map(|()| ExitCode::SUCCESS).map_err(|error| error.to_string())
+    };
     let usage = || "this is for orch itself".to_owned();
     let [word, folder, rest @ ..] = args else { return Err(usage()) };
     let folder = Folder::at(PathBuf::from(folder));
@@ -70,6 +75,9 @@ fn work(args: &[OsString]) -> Result<ExitCode, String> {
         }
         boot::DISCARD => done(boot::discard_as_them(folder.path())),
         boot::PROBE => done(boot::probe(rustix::process::geteuid().is_root())),
+        refresh::REFRESH => refresh::refresh_from_inside(&folder)
+            .map(|()| ExitCode::SUCCESS)
+            .map_err(|error| error.to_string()),
         enter::ENTER => enter::enter(&folder, rest).map_err(|error| error.to_string()),
         enter::CONNECT => {
             let port = rest.first().and_then(|port| port.to_str()?.parse().ok()).ok_or_else(usage)?;

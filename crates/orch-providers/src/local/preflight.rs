@@ -38,7 +38,8 @@ impl Maker {
         let host = &self.host;
         let mut caveats = Vec::new();
         if self.means.disk.is_none() {
-            let why = if self.means.is_root() { "needs mkfs.ext4, mount and loop devices" } else { "needs root" };
+            let why =
+                if self.means.is_root() { "needs mkfs.ext4, mount and loop devices" } else { "needs root" };
             caveats.push(format!("disks on `{host}` have no limit: a disk with a size {why}"));
         }
         let missing = Hierarchies::look().missing();
@@ -67,7 +68,10 @@ impl Maker {
             Ok(output) => {
                 let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
                 let hint = advice(&said);
-                Some(Obstacle { what: format!("this computer does not allow what a machine needs: {said}"), hint })
+                Some(Obstacle {
+                    what: format!("this computer does not allow what a machine needs: {said}"),
+                    hint,
+                })
             }
             Err(error) => {
                 let what = format!("`{}` cannot be run: {error}", self.program.display());
@@ -84,7 +88,12 @@ impl Maker {
         let free = space.f_bavail * space.f_frsize;
         let needed = LEAST_BYTES * u64::try_from(machines).unwrap_or(u64::MAX);
         (free < needed).then(|| Obstacle {
-            what: format!("`{}` has {} MB left, and {machines} machines need {} MB", there.display(), free >> 20, needed >> 20),
+            what: format!(
+                "`{}` has {} MB left, and {machines} machines need {} MB",
+                there.display(),
+                free >> 20,
+                needed >> 20
+            ),
             hint: "make room, or name another folder with --state".into(),
         })
     }
@@ -104,21 +113,27 @@ impl Maker {
 
 /// Which setting of the kernel stands in the way, and how it is changed.
 pub(crate) fn advice(said: &str) -> String {
-    let setting = |path: &str| fs::read_to_string(Path::new("/proc/sys").join(path)).map(|text| text.trim().to_owned());
+    let setting =
+        |path: &str| fs::read_to_string(Path::new("/proc/sys").join(path)).map(|text| text.trim().to_owned());
     let is = |path: &str, value: &str| setting(path).is_ok_and(|found| found == value);
     if said.contains("user namespace") {
         if is("kernel/unprivileged_userns_clone", "0") {
             return "allow it with `sysctl kernel.unprivileged_userns_clone=1`, or run as root".into();
         }
         if is("kernel/apparmor_restrict_unprivileged_userns", "1") {
-            return "allow it with `sysctl kernel.apparmor_restrict_unprivileged_userns=0`, or run as root".into();
+            return "allow it with `sysctl kernel.apparmor_restrict_unprivileged_userns=0`, or run as root"
+                .into();
         }
         if is("user/max_user_namespaces", "0") {
             return "allow it with `sysctl user.max_user_namespaces=10000`, or run as root".into();
         }
         return "run as root, or on a kernel with user namespaces (CONFIG_USER_NS)".into();
     }
-    for (word, path) in [("network", "user/max_net_namespaces"), ("pid", "user/max_pid_namespaces"), ("mount", "user/max_mnt_namespaces")] {
+    for (word, path) in [
+        ("network", "user/max_net_namespaces"),
+        ("pid", "user/max_pid_namespaces"),
+        ("mount", "user/max_mnt_namespaces"),
+    ] {
         if said.contains(word) && is(path, "0") {
             return format!("allow it with `sysctl {}=10000`", path.replace('/', "."));
         }
@@ -130,7 +145,8 @@ pub(crate) fn advice(said: &str) -> String {
         return "load the module with `modprobe veth`, or use a kernel with CONFIG_VETH".into();
     }
     if said.contains("disk") {
-        return "see whether loop devices are allowed here (`modprobe loop`), and whether there is room".into();
+        return "see whether loop devices are allowed here (`modprobe loop`), and whether there is room"
+            .into();
     }
     "see what the last lines say; in a container, run it with more rights".into()
 }

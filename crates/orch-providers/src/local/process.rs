@@ -96,7 +96,10 @@ mod tests {
         assert!(this.is_alive());
         assert!(!Process { started: this.started + 1, ..this.clone() }.is_alive());
         assert!(!Process { boot: "another".into(), ..this.clone() }.is_alive());
-        assert_eq!(Process { started: this.started + 1, ..this }.end(Signal::KILL, Duration::ZERO).ok(), Some(true));
+        assert_eq!(
+            Process { started: this.started + 1, ..this }.end(Signal::KILL, Duration::ZERO).ok(),
+            Some(true)
+        );
     }
 
     #[test]

@@ -44,14 +44,16 @@ pub struct Local {
 impl Local {
     /// A host on this computer. Touches nothing.
     pub fn new(setup: Setup) -> Self {
-        let store = Store::at(setup.state.local().join(setup.host.as_str()));
+        // Other processes work in other folders: they are given paths that mean the same everywhere.
+        let absolute = |path: PathBuf| std::path::absolute(&path).unwrap_or(path);
+        let store = Store::at(absolute(setup.state.local().join(setup.host.as_str())));
         let maker = Maker {
             host: setup.host,
             store,
-            site: setup.site,
+            site: absolute(setup.site),
             user: setup.user,
-            identity: setup.state.keys().join("driver_ed25519"),
-            program: setup.program,
+            identity: absolute(setup.state.keys().join("driver_ed25519")),
+            program: absolute(setup.program),
             means: Means::look(),
         };
         Self { maker: Arc::new(maker) }
@@ -129,7 +131,10 @@ impl Provider for Local {
             let _permit = permit;
             this.carry_out(&order)
         });
-        let ended = |error: tokio::task::JoinError| ProviderError::NoAnswer { host: host.clone(), why: error.to_string() };
+        let ended = |error: tokio::task::JoinError| ProviderError::NoAnswer {
+            host: host.clone(),
+            why: error.to_string(),
+        };
         done.await.map_err(ended)?.map_err(|error| self.told(error))
     }
 }

@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use sha2::{Digest, Sha256};
+use sha2::{Digest as _, Sha256};
 
 use super::machine::Means;
 
@@ -64,13 +64,29 @@ impl Seed {
         for name in ["/etc/passwd", "/etc/group"] {
             hash_tree(&mut hash, Path::new(name))?;
         }
-        let digest = hash.finalize();
-        Ok(Self { key: digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect() })
+        Ok(Self { key: short(hash.finalize()) })
     }
 
     /// Lays it out in an empty folder.
     pub(crate) fn lay_out(root: &Path, means: &Means) -> io::Result<()> {
-        for folder in ["dev", "etc/ssh/sshd_config.d", "etc/sudoers.d", "home", "mnt", "proc", "root", "run", "srv", "sys", "tmp", "var/lib", "var/log", "var/tmp", "var/cache", "var/spool"] {
+        for folder in [
+            "dev",
+            "etc/ssh/sshd_config.d",
+            "etc/sudoers.d",
+            "home",
+            "mnt",
+            "proc",
+            "root",
+            "run",
+            "srv",
+            "sys",
+            "tmp",
+            "var/lib",
+            "var/log",
+            "var/tmp",
+            "var/cache",
+            "var/spool",
+        ] {
             fs::create_dir_all(root.join(folder))?;
         }
         fs::set_permissions(root, Permissions::from_mode(0o755))?;
@@ -86,6 +102,11 @@ impl Seed {
         write_accounts(root)?;
         write_settings(root, means)
     }
+}
+
+/// Enough of a digest to tell one thing from another, in hexadecimal.
+pub(crate) fn short(digest: impl AsRef<[u8]>) -> String {
+    digest.as_ref().iter().take(8).fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
 }
 
 /// A folder for each thing that is shared, or the same link that this machine has there.
@@ -112,7 +133,8 @@ fn write_accounts(root: &Path) -> io::Result<()> {
     };
     let passwd = fs::read_to_string("/etc/passwd")?;
     let users: Vec<&str> = passwd.lines().filter(is_system).collect();
-    let shadow = users.iter().filter_map(|line| line.split(':').next()).map(|name| format!("{name}:*:::::::\n"));
+    let shadow =
+        users.iter().filter_map(|line| line.split(':').next()).map(|name| format!("{name}:*:::::::\n"));
     let group = fs::read_to_string("/etc/group")?;
     let groups = group.lines().filter(is_system).filter_map(|line| {
         let (group, _members) = line.rsplit_once(':')?;
@@ -128,7 +150,10 @@ fn write_accounts(root: &Path) -> io::Result<()> {
 fn write_settings(root: &Path, means: &Means) -> io::Result<()> {
     let etc = root.join("etc");
     fs::write(etc.join("hosts"), "127.0.0.1 localhost\n::1 localhost\n")?;
-    fs::write(etc.join("sudoers"), "Defaults env_reset\nroot ALL=(ALL:ALL) ALL\n@includedir /etc/sudoers.d\n")?;
+    fs::write(
+        etc.join("sudoers"),
+        "Defaults env_reset\nroot ALL=(ALL:ALL) ALL\n@includedir /etc/sudoers.d\n",
+    )?;
     fs::set_permissions(etc.join("sudoers"), Permissions::from_mode(0o440))?;
     fs::set_permissions(etc.join("sudoers.d"), Permissions::from_mode(0o750))?;
     let sftp = means.ssh.as_ref().and_then(|ssh| ssh.sftp.as_ref());

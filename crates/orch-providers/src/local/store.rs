@@ -95,7 +95,12 @@ impl Store {
 
     /// Takes a machine's folder away: it is gone at once, and its contents soon after. What an interrupted removal left
     /// goes too.
-    pub(crate) fn remove(&self, folder: &Folder, uuid: Uuid, discard: impl Fn(&Path) -> io::Result<()>) -> io::Result<()> {
+    pub(crate) fn remove(
+        &self,
+        folder: &Folder,
+        uuid: Uuid,
+        discard: impl Fn(&Path) -> io::Result<()>,
+    ) -> io::Result<()> {
         let gone = self.root.join(format!(".gone-{uuid}"));
         fs::rename(folder.path(), &gone)?;
         discard(&gone)?;

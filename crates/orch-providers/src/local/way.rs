@@ -3,21 +3,20 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use orch_model::{Config, Inspection, RootLogin};
 use orch_run::{Configured, Door, Ended, Permit, Target, Transport, TransportError};
-use tokio::io::AsyncWriteExt;
-use tokio::process::Command;
 
 use super::boot::PROGRAM;
-use super::enter::{CONNECT, ENTER};
-use super::make::{Maker, last_lines};
+use super::direct::Direct;
+use super::enter::CONNECT;
+use super::make::Maker;
+use super::power::last_lines;
 use super::record::{Folder, Record};
-use super::{HELPER, Local, inside};
+use super::{HELPER, Local, inside, refresh};
 use crate::push::{self, Limits, Program};
 use crate::remote::{Remote, RunAs};
 use crate::ssh::{Hop, Ssh, SshSettings, Way, Wayfinder};
@@ -60,27 +59,29 @@ impl Wayfinder for Finder {
 impl Maker {
     /// The machine that is meant, which must run.
     fn running(&self, target: &Target) -> Result<(Folder, Record), TransportError> {
-        let found = self.store.bearing(target.uuid).map_err(|error| unreachable(target, &error.to_string()))?;
+        let found =
+            self.store.bearing(target.uuid).map_err(|error| unreachable(target, &error.to_string()))?;
         let (folder, record) = found.ok_or_else(|| unreachable(target, "it does not exist"))?;
-        match folder.running() {
-            Some(_) => Ok((folder, record)),
-            None => {
-                let evidence = last_lines(&folder.console());
-                let why = "it does not run".into();
-                Err(TransportError::Unreachable { node: target.identity.clone(), why, evidence })
-            }
+        if folder.running().is_some() {
+            return Ok((folder, record));
         }
+        let evidence = last_lines(&folder.console());
+        Err(TransportError::Unreachable {
+            node: target.identity.clone(),
+            why: "it does not run".into(),
+            evidence,
+        })
     }
 
     /// The machines on the way to one, outermost first.
     fn hops(&self, target: &Target) -> Result<Vec<Hop>, TransportError> {
         let (folder, record) = self.running(target)?;
-        let mut hops = vec![self.hop(target, &folder, &record)?];
+        let mut hops = vec![hop(target, &folder, &record)?];
         let mut above = record.inside;
         while let Some(name) = above {
             let folder = self.store.folder(&name);
             let record = folder.record().map_err(|error| unreachable(target, &error.to_string()))?;
-            hops.push(self.hop(target, &folder, &record)?);
+            hops.push(hop(target, &folder, &record)?);
             above = record.inside;
         }
         hops.reverse();
@@ -102,19 +103,6 @@ impl Maker {
         inside.map_or_else(|| folder.clone(), |name| self.outermost(&self.store.folder(&name)))
     }
 
-    fn hop(&self, target: &Target, folder: &Folder, record: &Record) -> Result<Hop, TransportError> {
-        let host_key = record.host_key.clone();
-        let host_key = host_key.ok_or_else(|| unreachable(target, "there is a machine without SSH on the way"))?;
-        Ok(Hop {
-            alias: record.marks.node.to_string(),
-            address: record.place.address().to_string(),
-            port: port(folder),
-            user: record.user.to_string(),
-            host_key,
-            proxy: None,
-        })
-    }
-
     /// Whether a machine, and every machine on the way to it, is reached by SSH.
     fn has_ssh(&self, record: &Record) -> bool {
         let above = record.inside.as_ref().map(|name| self.store.folder(name).record());
@@ -122,9 +110,25 @@ impl Maker {
     }
 }
 
+/// A machine as a hop, but for the way to it.
+fn hop(target: &Target, folder: &Folder, record: &Record) -> Result<Hop, TransportError> {
+    let host_key = record.host_key.clone();
+    let host_key =
+        host_key.ok_or_else(|| unreachable(target, "there is a machine without SSH on the way"))?;
+    Ok(Hop {
+        alias: record.marks.node.to_string(),
+        address: record.place.address().to_string(),
+        port: port(folder),
+        user: record.user.to_string(),
+        host_key,
+        proxy: None,
+    })
+}
+
 /// The port that a machine's SSH server listens on.
 fn port(folder: &Folder) -> u16 {
-    let settings = folder.running().and_then(|init| inside::read(&init, "/etc/ssh/sshd_config.d/50-orch.conf").ok());
+    let settings =
+        folder.running().and_then(|init| inside::read(&init, "/etc/ssh/sshd_config.d/50-orch.conf").ok());
     let port = |line: &str| line.strip_prefix("Port ")?.trim().parse().ok();
     settings.and_then(|text| text.lines().find_map(port)).unwrap_or(22)
 }
@@ -133,20 +137,39 @@ impl LocalWay {
     /// The direct way, for a machine without SSH, or one whose spec shuts out the account that SSH would use.
     fn direct(&self, target: &Target, config: Option<&Config>) -> Result<Option<Direct>, TransportError> {
         let (folder, record) = self.maker.running(target)?;
-        let is_shut_out =
-            record.user.as_str() == "root" && config.is_some_and(|config| config.role.ssh.permit_root_login == RootLogin::No);
+        let is_shut_out = record.user.as_str() == "root"
+            && config.is_some_and(|config| config.role.ssh.permit_root_login == RootLogin::No);
         if self.maker.has_ssh(&record) && !is_shut_out {
             return Ok(None);
         }
-        Ok(Some(Direct { folder, program: self.maker.program.clone(), target: target.clone() }))
+        Ok(Some(Direct::new(folder, self.maker.program.clone(), target.clone())))
+    }
+}
+
+impl LocalWay {
+    /// Makes sure that the node has the program that speaks as this one does.
+    async fn refresh(&self, target: &Target) -> Result<(), TransportError> {
+        let (folder, _) = self.maker.running(target)?;
+        let program = self.maker.program.clone();
+        let refreshed = tokio::task::spawn_blocking(move || refresh::refresh(&folder, &program)).await;
+        let failed = |why: String| unreachable(target, &format!("it cannot be given this program: {why}"));
+        refreshed.map_err(|error| failed(error.to_string()))?.map_err(|error| failed(error.to_string()))
     }
 }
 
 #[async_trait]
 impl Transport for LocalWay {
-    async fn configure(&self, target: &Target, config: &Config, permit: &Permit) -> Result<Configured, TransportError> {
+    async fn configure(
+        &self,
+        target: &Target,
+        config: &Config,
+        permit: &Permit,
+    ) -> Result<Configured, TransportError> {
+        self.refresh(target).await?;
         match self.direct(target, Some(config))? {
-            Some(direct) => push::configure(&direct, &Program::There(PROGRAM.into()), target, config, &self.limits).await,
+            Some(direct) => {
+                push::configure(&direct, &Program::There(PROGRAM.into()), target, config, &self.limits).await
+            }
             None => self.ssh.configure(target, config, permit).await,
         }
     }
@@ -156,7 +179,9 @@ impl Transport for LocalWay {
 impl Door for LocalWay {
     async fn inspect(&self, target: &Target, config: &Config) -> Result<Inspection, TransportError> {
         match self.direct(target, Some(config))? {
-            Some(direct) => push::inspect(&direct, &Program::There(PROGRAM.into()), target, config, &self.limits).await,
+            Some(direct) => {
+                push::inspect(&direct, &Program::There(PROGRAM.into()), target, config, &self.limits).await
+            }
             None => self.ssh.inspect(target, config).await,
         }
     }
@@ -181,54 +206,12 @@ impl Door for LocalWay {
 
     fn ssh_config(&self, targets: &[Target]) -> Result<Option<String>, TransportError> {
         let by_ssh = |target: &Target| Ok(self.direct(target, None)?.is_none().then(|| target.clone()));
-        let reached: Vec<Target> = targets.iter().filter_map(|target| by_ssh(target).transpose()).collect::<Result<_, _>>()?;
+        let reached: Vec<Target> =
+            targets.iter().filter_map(|target| by_ssh(target).transpose()).collect::<Result<_, _>>()?;
         if reached.is_empty() { Ok(None) } else { self.ssh.ssh_config(&reached) }
     }
 }
 
-/// A program run in a machine's namespaces.
-struct Direct {
-    folder: Folder,
-    program: PathBuf,
-    target: Target,
-}
-
-impl Direct {
-    fn command_line(&self, argv: &[String]) -> Vec<OsString> {
-        let mut line: Vec<OsString> =
-            vec![self.program.clone().into(), HELPER.into(), ENTER.into(), self.folder.path().as_os_str().to_owned()];
-        line.extend(argv.iter().map(OsString::from));
-        line
-    }
-}
-
-#[async_trait]
-impl Remote for Direct {
-    /// Programs run as root in any case: there is no account to come in with.
-    async fn run(&self, argv: &[String], _who: RunAs, input: &[u8], limit: Duration) -> Result<Ended, TransportError> {
-        let failed = |error: std::io::Error| unreachable(&self.target, &error.to_string());
-        let line = self.command_line(argv);
-        let mut command = Command::new(&line[0]);
-        command.args(&line[1..]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
-        let mut child = command.spawn().map_err(failed)?;
-        let mut stdin = child.stdin.take();
-        let feed = async {
-            if let Some(mut stdin) = stdin.take() {
-                // A program that ends without reading it all has its reasons.
-                let _ = stdin.write_all(input).await;
-            }
-        };
-        let both = async { tokio::join!(feed, child.wait_with_output()).1 };
-        match tokio::time::timeout(limit, both).await {
-            Ok(output) => {
-                let output = output.map_err(failed)?;
-                Ok(Ended { code: output.status.code(), stdout: output.stdout, stderr: output.stderr })
-            }
-            Err(_) => Err(unreachable(&self.target, &format!("no answer within {limit:?}"))),
-        }
-    }
-}
-
-fn unreachable(target: &Target, why: &str) -> TransportError {
+pub(super) fn unreachable(target: &Target, why: &str) -> TransportError {
     TransportError::Unreachable { node: target.identity.clone(), why: why.into(), evidence: Vec::new() }
 }

@@ -79,3 +79,10 @@ impl Ssh {
         farewells.spawn_on(async { drop(tokio::time::timeout(FAREWELL, telling).await) }, &runtime);
     }
 }
+
+impl Drop for Ssh {
+    fn drop(&mut self) {
+        // Nodes that are being told to stop are still told; each telling holds the connection that it needs.
+        self.farewells.get_mut().expect("nobody panics while holding this").detach_all();
+    }
+}

@@ -59,8 +59,8 @@ impl Door for Ssh {
         let Some(alias) = way.hops.last().map(|hop| hop.alias.clone()) else {
             return Err(refuse("no way leads there".into()));
         };
-        let text = self.written_for_people(&[way]).map_err(refuse)?;
         let file = self.doors().join(format!("{alias}.config"));
+        let text = self.written_for_people(&[way], &Jump::Through(file.clone())).map_err(refuse)?;
         self.keep(&file, &text).map_err(refuse)?;
         let mut words: Vec<OsString> = vec![self.settings().ssh.clone().into(), "-F".into(), file.into()];
         if !argv.is_empty() && io::stdin().is_terminal() && io::stdout().is_terminal() {
@@ -77,7 +77,7 @@ impl Door for Ssh {
     fn ssh_config(&self, targets: &[Target]) -> Result<Option<String>, TransportError> {
         let Some(first) = targets.first() else { return Ok(None) };
         let ways = targets.iter().map(|target| self.way_now(target)).collect::<Result<Vec<_>, _>>()?;
-        let text = self.written_for_people(&ways);
+        let text = self.written_for_people(&ways, &Jump::ByName);
         text.map(Some).map_err(|why| Refusal::unusable(why).of(&first.identity))
     }
 }
@@ -103,7 +103,7 @@ impl Ssh {
     }
 
     /// A configuration for these ways that does not need this program. The pinned keys lie in files that stay.
-    fn written_for_people(&self, ways: &[Way]) -> Result<String, String> {
+    fn written_for_people(&self, ways: &[Way], jump: &Jump) -> Result<String, String> {
         let mut listed: BTreeMap<&str, (&Hop, Option<&str>, PathBuf)> = BTreeMap::new();
         for way in ways {
             let mut before = None;
@@ -120,7 +120,7 @@ impl Ssh {
             known_hosts,
             control: None,
         });
-        config::render(&entries.collect::<Vec<_>>(), &Jump::ByName, self.settings())
+        config::render(&entries.collect::<Vec<_>>(), jump, self.settings())
     }
 
     /// Writes a file that stays, unless it is there already.

@@ -6,6 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::Stdio;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use openssh::Session;
@@ -29,6 +30,8 @@ pub(super) struct Master {
     /// Leave to run a program over it.
     pub(super) channels: Semaphore,
     files: Files,
+    /// Whether it was ended: its socket may be another one's by now.
+    ended: AtomicBool,
     /// The folder of its socket is there for as long as it is.
     _roster: Arc<Roster>,
 }
@@ -57,7 +60,8 @@ impl Master {
         }
         let session = Session::resume_mux(files.socket.as_path().into(), None);
         let channels = Semaphore::new(settings.channels.max(1));
-        let master = Self { hop: hop.clone(), session, channels, files, _roster: Arc::clone(roster) };
+        let (hop, ended, roster) = (hop.clone(), AtomicBool::new(false), Arc::clone(roster));
+        let master = Self { hop, session, channels, files, ended, _roster: roster };
         match master.check().await {
             Ok(()) => Ok(master),
             Err(why) => Err(Refusal::passing(why, &log)),
@@ -81,8 +85,11 @@ impl Master {
         tail(&fs::read_to_string(&self.files.log).unwrap_or_default())
     }
 
-    /// Ends it, whoever still uses it.
+    /// Ends it, whoever still uses it. The next one to the same hop must not be made before.
     pub(super) fn end(&self) {
+        if self.ended.swap(true, Ordering::SeqCst) {
+            return;
+        }
         // One that does not answer has ended, or ends by itself when it is idle.
         let _ = terminate(&self.files.socket);
         let _ = fs::remove_file(&self.files.socket);

@@ -84,7 +84,9 @@ impl Pool {
             return Ok(Arc::clone(master));
         }
         // What is no longer there, or leads to a machine that this one has replaced.
-        *place = None;
+        if let Some(gone) = place.take() {
+            gone.end();
+        }
         let master = Arc::new(self.connect(roster, hop, deadline, progress).await?);
         *place = Some(Arc::clone(&master));
         Ok(master)
@@ -99,17 +101,20 @@ impl Pool {
         progress: &Progress,
     ) -> Result<Master, Refusal> {
         let mut wait = self.settings.first_wait;
+        let mut telling: Option<Refusal> = None;
         progress.say("connecting");
         loop {
             let refusal = match self.attempt(roster, hop, deadline).await {
                 Ok(master) => return Ok(master),
                 Err(refusal) if refusal.kind != Kind::Passing => return Err(refusal),
-                Err(refusal) => refusal,
+                // A try that was cut short tells less than the one before it.
+                Err(refusal) => telling.take().filter(|_| refusal.evidence.is_empty()).unwrap_or(refusal),
             };
             if Instant::now() + wait >= deadline {
                 let why = format!("no connection within {:?}: {}", self.settings.reach, refusal.why);
                 return Err(Refusal { why, ..refusal });
             }
+            telling = Some(refusal);
             progress.say("waiting for ssh");
             tokio::time::sleep(wait).await;
             wait = (wait * 2).min(self.settings.longest_wait);

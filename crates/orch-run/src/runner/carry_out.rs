@@ -204,14 +204,12 @@ impl Work {
             // one, so it is called changed, and the note says that this is a guess.
             (Ok(Ok(Configured { changed: false, notes })), Ok(())) if attempt > 1 => {
                 let guess = "an earlier try may have changed it".to_owned();
-                Ok(outcome(true, notes.into_iter().chain([guess]).collect()))
+                Ok(outcome(true, &[notes, vec![guess]].concat()))
             }
-            (Ok(Ok(done)), Ok(())) => Ok(outcome(done.changed, done.notes)),
-            (Ok(Err(error)), Ok(())) => {
-                Ok(outcome(true, vec![format!("read back as done, although: {error}")]))
-            }
+            (Ok(Ok(done)), Ok(())) => Ok(outcome(done.changed, &done.notes)),
+            (Ok(Err(error)), Ok(())) => Ok(outcome(true, &[format!("read back as done, although: {error}")])),
             (Err(_), Ok(())) => {
-                Ok(outcome(true, vec![format!("read back as done, with no answer in {limit:?}")]))
+                Ok(outcome(true, &[format!("read back as done, with no answer in {limit:?}")]))
             }
             (Ok(Ok(_)), Err(seen)) => Err(StepError::NotSeen { seen }),
             (Ok(Err(error)), Err(_)) => Err(error),
@@ -321,7 +319,7 @@ impl Work {
     }
 }
 
-fn outcome(changed: bool, notes: Vec<String>) -> Outcome<StepValue> {
+fn outcome(changed: bool, notes: &[String]) -> Outcome<StepValue> {
     let outcome = if changed { Outcome::changed() } else { Outcome::unchanged() };
     outcome.with(StepValue { note: (!notes.is_empty()).then(|| notes.join("; ")) })
 }

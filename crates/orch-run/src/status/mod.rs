@@ -32,6 +32,9 @@ pub struct Standing {
     /// Machines of this manifest that it no longer describes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub leftovers: Vec<LeftBehind>,
+    /// What is less than was asked for on these hosts, though it works. Whoever knows the hosts adds it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub caveats: Vec<String>,
 }
 
 impl Standing {
@@ -64,6 +67,7 @@ impl Standing {
             exit_code: exit_code(nodes.iter().map(|node| node.condition), leftovers.len()),
             nodes,
             leftovers,
+            caveats: Vec::new(),
         }
     }
 

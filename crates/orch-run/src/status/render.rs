@@ -22,7 +22,8 @@ const CONDITIONS: [NodeCondition; 10] = [
     NodeCondition::Unseen,
 ];
 
-/// A line per node, with what differs below it, then the counts.
+/// A line per node, with what differs below it, then the counts. What is less than was asked for is not the nodes' doing,
+/// and is left to whoever prints this.
 impl fmt::Display for Standing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let hosts: Vec<&str> = self.hosts.iter().map(HostName::as_str).collect();

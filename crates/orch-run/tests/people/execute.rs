@@ -33,9 +33,12 @@ async fn executed(only: &[&str], doors: &Doors) -> String {
     format!("{}: {}", nodes.join(", "), u8::from(done.exit_code))
 }
 
+/// What is selected, how nodes answer, what is told.
+type Case = (&'static [&'static str], &'static [(&'static str, Answer)], &'static str);
+
 #[tokio::test(start_paused = true)]
 async fn every_node_that_runs_is_asked_and_the_others_do_not_count() {
-    let cases: [(&[&str], &'static [(&str, Answer)], &str); 5] = [
+    let cases: [Case; 5] = [
         (&[], &[], "a exit 0, b exit 0, c skipped: it is stopped: 0"),
         (&[], &[("b", Answer::Exit(7))], "a exit 0, b exit 7, c skipped: it is stopped: 2"),
         (&["b"], &[("b", Answer::Exit(7))], "b exit 7: 1"),

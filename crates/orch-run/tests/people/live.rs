@@ -5,40 +5,38 @@ use std::time::Instant;
 
 use orch_model::Fleet;
 use orch_run::Hooks;
-use orch_run::live::{Board, Condition};
+use orch_run::live::{Board, Condition, Frame};
 
 use crate::common::{Around, Driver, Effect, Gate, memory, own_fleet};
 
 const NODES: &str = "  - { name: a, type: vm, spec: base, preset: small, image: i }
   - { name: b, type: vm, spec: base, preset: small, image: i, depends_on: [a] }";
 
-/// The frame of a board as text, without times.
-fn drawn(board: &Board, width: usize, height: usize) -> Vec<String> {
-    let lines = board.frame(width, height, Instant::now()).lines;
-    lines.into_iter().map(|line| format!("{}{}", line.mark, line.text)).collect()
+/// The lines of a frame as text.
+fn text(frame: &Frame) -> Vec<String> {
+    frame.lines.iter().map(|line| format!("{}{}", line.mark, line.text)).collect()
 }
 
 /// Creates, and looks at the board when this effect is asked for.
-async fn at(effect: (&'static str, &'static str), fleet: &Fleet, width: usize, height: usize) -> Vec<String> {
+async fn at(effect: (&'static str, &'static str), fleet: &Fleet, width: usize, height: usize) -> Frame {
     let board = Arc::new(Board::silent());
-    let (shown, seen) = (Arc::clone(&board), Arc::new(Mutex::new(Vec::new())));
+    let (shown, seen) = (Arc::clone(&board), Arc::new(Mutex::new(None)));
     let kept = Arc::clone(&seen);
     let host = Around::new(&memory(), move |asked: Effect| {
         if (asked.verb, asked.node.as_str()) == effect {
-            *kept.lock().unwrap() = drawn(&shown, width, height);
+            *kept.lock().unwrap() = Some(shown.frame(width, height, Instant::now()));
         }
         async { Gate::Open }
     });
     let driver = Driver { hooks: board, ..Driver::of(&host) };
     driver.create(fleet).await;
     let seen = seen.lock().unwrap().clone();
-    assert!(!seen.is_empty(), "the effect was asked for");
-    seen
+    seen.expect("the effect was asked for")
 }
 
 #[tokio::test]
 async fn every_node_has_a_line_and_the_bar_counts_steps() {
-    let lines = at(("configure", "b"), &own_fleet("", NODES), 80, 24).await;
+    let lines = text(&at(("configure", "b"), &own_fleet("", NODES), 80, 24).await);
     assert_eq!(lines.len(), 3, "{lines:#?}");
     assert!(lines[0].starts_with("  ~ a  configure  done"), "{lines:#?}");
     assert!(lines[1].contains(" b  configure  "), "{lines:#?}");
@@ -53,14 +51,23 @@ async fn no_line_is_wider_than_the_screen_and_there_are_never_more_than_fit() {
     let nodes = "  - { name: worker, type: vm, count: 40, spec: base, preset: small, image: i }";
     let fleet = own_fleet("parallelism: 8", nodes);
     for (width, height) in [(80, 24), (20, 5), (1, 1), (300, 100)] {
-        let lines = at(("create", "worker-9"), &fleet, width, height).await;
+        let lines = text(&at(("create", "worker-9"), &fleet, width, height).await);
         assert!(lines.iter().all(|line| line.chars().count() <= width.max(4)), "{width}: {lines:#?}");
         assert!(lines.len() < height.max(4), "{height}: {lines:#?}");
     }
-    let lines = at(("create", "worker-9"), &fleet, 80, 12).await;
-    assert!(lines.iter().any(|line| line.contains("    and ") && line.contains(" more: ")), "{lines:#?}");
-    let working = lines.iter().take(8).filter(|line| line.contains("create")).count();
-    assert!(working >= 7, "what works is shown first: {lines:#?}");
+}
+
+#[tokio::test]
+async fn where_not_all_fit_what_works_is_shown_and_the_rest_is_counted() {
+    let nodes = "  - { name: worker, type: vm, count: 40, spec: base, preset: small, image: i }";
+    let frame = at(("create", "worker-9"), &own_fleet("parallelism: 8", nodes), 80, 12).await;
+    let conditions: Vec<_> = frame.lines.iter().filter_map(|line| line.condition).collect();
+    let working = conditions.iter().take_while(|condition| **condition == Condition::Working).count();
+    assert!(working > 0, "{frame:#?}");
+    assert!(!conditions[working..].contains(&Condition::Working), "what works comes first: {frame:#?}");
+    let rest = frame.lines.iter().find(|line| line.text.contains(" more: "));
+    let shown = format!("    and {} more: ", 40 - conditions.len());
+    assert!(rest.is_some_and(|line| line.text.starts_with(&shown)), "`{shown}`: {frame:#?}");
 }
 
 #[tokio::test]

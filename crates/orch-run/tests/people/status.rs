@@ -30,7 +30,7 @@ fn summed(standing: &Standing) -> String {
 
 #[tokio::test]
 async fn what_nodes_say_decides_how_they_fare() {
-    let cases: [(&[(&str, Answer)], &str); 7] = [
+    let cases: [(&[(&'static str, Answer)], &str); 7] = [
         (&[], "a as wanted, b as wanted: 0"),
         (&[("b", Answer::Drifted)], "a as wanted, b drifted: 2"),
         (&[("b", Answer::Skipping)], "a as wanted, b as wanted: 0"),
@@ -43,14 +43,8 @@ async fn what_nodes_say_decides_how_they_fare() {
     let driver = Driver::of(&world);
     driver.create(&fleet).await;
     for (answers, expected) in cases {
-        let answers: Vec<_> = answers.iter().map(|(node, answer)| (*node, *answer)).collect();
-        assert_eq!(summed(&look(&fleet, &driver, &doors(leak(answers))).await), expected);
+        assert_eq!(summed(&look(&fleet, &driver, &doors(answers)).await), expected);
     }
-}
-
-/// The names of nodes in a table of a test live as long as the program.
-fn leak(answers: Vec<(&'static str, Answer)>) -> &'static [(&'static str, Answer)] {
-    Vec::leak(answers)
 }
 
 #[tokio::test]

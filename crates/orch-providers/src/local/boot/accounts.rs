@@ -53,7 +53,9 @@ fn make_account(user: &UserName) -> io::Result<()> {
         let has = |line: &str| line.split(':').nth(2).and_then(|field| field.parse().ok()) == Some(id);
         passwd.lines().any(has) || group.lines().any(has)
     };
-    let id = (1000..60_000).find(|id| !is_taken(*id)).ok_or_else(|| io::Error::other("there is no free user id"))?;
+    let id = (1000..60_000)
+        .find(|id| !is_taken(*id))
+        .ok_or_else(|| io::Error::other("there is no free user id"))?;
     let shell = if Path::new("/bin/bash").exists() { "/bin/bash" } else { "/bin/sh" };
     append(Path::new("/etc/group"), &group, &format!("{user}:x:{id}:\n"))?;
     let shadow = fs::read_to_string("/etc/shadow").unwrap_or_default();

@@ -24,11 +24,13 @@ pub(crate) fn discard(path: &Path, means: &Means, program: &Path) -> io::Result<
 
 /// Has it done by a process that is root of a user namespace with the machine's ids.
 fn discard_elsewhere(path: &Path, means: &Means, program: &Path) -> Result<(), BootError> {
-    let deadline = Instant::now() + Duration::from_secs(120);
+    let deadline = Instant::now() + Duration::from_mins(2);
     let mut command = Command::new(program);
     command.args([HELPER, DISCARD]).arg(path).stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = command.spawn().doing("start the process that removes files")?;
-    let (Some(to), Some(from)) = (child.stdin.take(), child.stdout.take()) else { return Err(BootError::Lost) };
+    let (Some(to), Some(from)) = (child.stdin.take(), child.stdout.take()) else {
+        return Err(BootError::Lost);
+    };
     let removed = expect(&from, UNSHARED, deadline)
         .and_then(|()| give_ids(&means.ids, child.id()))
         .and_then(|()| say(to, GO))
@@ -42,11 +44,12 @@ fn discard_elsewhere(path: &Path, means: &Means, program: &Path) -> Result<(), B
 pub(crate) fn discard_as_them(path: &Path) -> Result<(), BootError> {
     split_users().doing("make a user namespace")?;
     say(io::stdout(), UNSHARED)?;
-    expect(io::stdin(), GO, Instant::now() + Duration::from_secs(60))?;
+    expect(io::stdin(), GO, Instant::now() + Duration::from_mins(1))?;
     for entry in fs::read_dir(path).doing("look at what is left")? {
         let entry = entry.doing("look at what is left")?;
         let is_folder = entry.file_type().doing("look at what is left")?.is_dir();
-        let removed = if is_folder { fs::remove_dir_all(entry.path()) } else { fs::remove_file(entry.path()) };
+        let removed =
+            if is_folder { fs::remove_dir_all(entry.path()) } else { fs::remove_file(entry.path()) };
         removed.doing(format!("remove `{}`", entry.path().display()))?;
     }
     say(io::stdout(), GO)

@@ -21,7 +21,7 @@ use super::{BootError, Doing, PROGRAM, RUN};
 /// Puts the machine together and runs it. Comes back only where the machine could not be put together, or has stopped.
 pub(crate) fn init(folder: &Folder, uplink: &Path, standing: Standing) -> Result<ExitCode, BootError> {
     say(io::stdout(), HERE)?;
-    expect(io::stdin(), GO, Instant::now() + Duration::from_secs(60))?;
+    expect(io::stdin(), GO, Instant::now() + Duration::from_mins(1))?;
     let record = folder.record().doing("read what the machine is")?;
     let host_key = record.host_key.as_ref().map(|_| fs::read(folder.host_key())).transpose();
     let host_key = host_key.doing("read its host key")?;
@@ -95,7 +95,8 @@ fn drop_powers() -> Result<(), BootError> {
         CapabilitySet::BLOCK_SUSPEND,
     ];
     for power in given_up {
-        rustix::thread::remove_capability_from_bounding_set(power).doing("give up powers over the machine outside")?;
+        rustix::thread::remove_capability_from_bounding_set(power)
+            .doing("give up powers over the machine outside")?;
     }
     Ok(())
 }
@@ -109,7 +110,8 @@ fn run_ours() -> Result<ExitCode, BootError> {
 
 /// Runs the init that the image brings.
 fn run_own(record: &Record) -> Result<ExitCode, BootError> {
-    let places = ["/sbin/init", "/usr/lib/systemd/systemd", "/init", "/nix/var/nix/profiles/system/init", "/bin/init"];
+    let places =
+        ["/sbin/init", "/usr/lib/systemd/systemd", "/init", "/nix/var/nix/profiles/system/init", "/bin/init"];
     let found = places.map(PathBuf::from).into_iter().find(|path| path.exists());
     let init = found.ok_or_else(|| BootError::NoInit(places.map(PathBuf::from).to_vec()))?;
     say(io::stdout(), READY)?;
@@ -126,7 +128,8 @@ fn run_own(record: &Record) -> Result<ExitCode, BootError> {
 /// Lets go of what was inherited: whoever reads the other end must see that nothing more comes.
 fn let_go() -> Result<(), BootError> {
     let null = File::open("/dev/null").doing("open `/dev/null`")?;
-    let log = OpenOptions::new().append(true).create(true).open("/var/log/orch-init.log").doing("open its log")?;
+    let log =
+        OpenOptions::new().append(true).create(true).open("/var/log/orch-init.log").doing("open its log")?;
     rustix::stdio::dup2_stdin(&null).doing("let go of its input")?;
     rustix::stdio::dup2_stdout(&log).doing("let go of its output")?;
     rustix::stdio::dup2_stderr(&log).doing("let go of its console")

@@ -18,7 +18,7 @@ use super::talk::{GO, HERE, READY, UNSHARED, expect, say};
 use super::{BootError, Doing, UNSHARE};
 
 /// How long a machine may take until its init has it. Longer than it ever takes; the driver has a limit of its own.
-const LIMIT: Duration = Duration::from_secs(120);
+const LIMIT: Duration = Duration::from_mins(2);
 
 /// Starts a machine that is off. One that runs is left alone.
 pub(crate) fn boot(folder: &Folder) -> Result<(), BootError> {
@@ -110,7 +110,9 @@ fn bring_up(
 ) -> Result<(), BootError> {
     let pid = child.id();
     limits::enter(groups, pid).doing("limit what it uses")?;
-    let (Some(mut to), Some(from)) = (child.stdin.take(), child.stdout.take()) else { return Err(BootError::Lost) };
+    let (Some(mut to), Some(from)) = (child.stdin.take(), child.stdout.take()) else {
+        return Err(BootError::Lost);
+    };
     say(&mut to, GO)?;
     if is_first && !means.is_root() {
         expect(&from, UNSHARED, deadline)?;
@@ -119,13 +121,16 @@ fn bring_up(
     }
     expect(&from, HERE, deadline)?;
     let init = first_process(pid).ok_or(BootError::Lost)?;
-    folder.write_boot(&Boot { init, cgroups: groups.to_vec() }).doing("write down who its first process is")?;
+    folder
+        .write_boot(&Boot { init, cgroups: groups.to_vec() })
+        .doing("write down who its first process is")?;
     say(&mut to, GO)?;
     expect(&from, READY, deadline)
 }
 
 fn spawn(folder: &Folder, neighbour: Option<&Process>, standing: Standing) -> Result<Child, BootError> {
-    let console = OpenOptions::new().append(true).create(true).open(folder.console()).doing("open its console")?;
+    let console =
+        OpenOptions::new().append(true).create(true).open(folder.console()).doing("open its console")?;
     let mut command = Command::new("/proc/self/exe");
     command.args([super::super::HELPER, UNSHARE]).arg(folder.path());
     command.arg(format!("--standing={}", standing.word()));
@@ -171,7 +176,8 @@ pub(crate) fn give_ids(ids: &Ids, pid: u32) -> Result<(), BootError> {
 /// The one child of a process, by its pid as this process sees it.
 fn first_process(of: u32) -> Option<Process> {
     let children = fs::read_to_string(format!("/proc/{of}/task/{of}/children")).ok();
-    let pid = children.and_then(|children| children.split_whitespace().next()?.parse().ok()).or_else(|| search(of));
+    let pid =
+        children.and_then(|children| children.split_whitespace().next()?.parse().ok()).or_else(|| search(of));
     Process::of(pid?)
 }
 

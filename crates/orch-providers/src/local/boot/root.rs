@@ -97,7 +97,8 @@ fn make_read_only(path: &Path) -> io::Result<()> {
 fn mount_kernel(to: &Path, standing: Standing) -> Result<(), BootError> {
     let (proc, sys) = (to.join("proc"), to.join("sys"));
     mount("proc", &proc, "proc", PLAIN | MountFlags::NOEXEC, None).doing("mount `/proc`")?;
-    mount("sysfs", &sys, "sysfs", PLAIN | MountFlags::NOEXEC | MountFlags::RDONLY, None).doing("mount `/sys`")?;
+    mount("sysfs", &sys, "sysfs", PLAIN | MountFlags::NOEXEC | MountFlags::RDONLY, None)
+        .doing("mount `/sys`")?;
     let groups = sys.join("fs/cgroup");
     // An init of its own may want it; where the kernel does not give it, the machine has none.
     let _ = mount("cgroup2", &groups, "cgroup2", PLAIN | MountFlags::NOEXEC, None);
@@ -139,8 +140,13 @@ fn mount_devices(dev: &Path, standing: Standing) -> Result<(), BootError> {
         fs::create_dir(dev.join(folder)).doing(format!("make `/dev/{folder}`"))?;
     }
     // The group of terminals is 5 by custom; who has one id alone has no group 5.
-    let options = if standing == Standing::Alone { c"newinstance,ptmxmode=0666,mode=0620" } else { c"newinstance,ptmxmode=0666,mode=0620,gid=5" };
-    mount("devpts", dev.join("pts"), "devpts", MountFlags::NOSUID | MountFlags::NOEXEC, Some(options)).doing("mount `/dev/pts`")?;
+    let options = if standing == Standing::Alone {
+        c"newinstance,ptmxmode=0666,mode=0620"
+    } else {
+        c"newinstance,ptmxmode=0666,mode=0620,gid=5"
+    };
+    mount("devpts", dev.join("pts"), "devpts", MountFlags::NOSUID | MountFlags::NOEXEC, Some(options))
+        .doing("mount `/dev/pts`")?;
     mount("tmpfs", dev.join("shm"), "tmpfs", PLAIN, Some(c"mode=1777")).doing("mount `/dev/shm`")
 }
 

@@ -27,7 +27,9 @@ pub(super) fn expect(from: impl AsFd, word: &'static str, deadline: Instant) -> 
     let line = read_line(from.as_fd(), deadline).doing("hear from the other side")?;
     match line {
         Some(line) if line == word => Ok(()),
-        Some(line) if line.is_empty() => Err(BootError::Said("the process that starts it ended early".into())),
+        Some(line) if line.is_empty() => {
+            Err(BootError::Said("the process that starts it ended early".into()))
+        }
         Some(line) => Err(BootError::Said(line)),
         None => Err(BootError::Late(word)),
     }
@@ -38,7 +40,7 @@ fn read_line(from: BorrowedFd<'_>, deadline: Instant) -> io::Result<Option<Strin
     let mut line = Vec::new();
     let mut byte = [0_u8];
     loop {
-        let left = deadline.saturating_duration_since(Instant::now()).min(Duration::from_secs(3600));
+        let left = deadline.saturating_duration_since(Instant::now()).min(Duration::from_hours(1));
         let left = Timespec::try_from(left).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
         match poll(&mut [PollFd::from_borrowed_fd(from, PollFlags::IN)], Some(&left)) {
             Ok(0) => return Ok(None),

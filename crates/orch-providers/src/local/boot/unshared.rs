@@ -27,7 +27,8 @@ pub(crate) struct Order {
 
 /// Makes the namespaces, starts the machine's first process in them and waits to be ended.
 pub(crate) fn unshare(order: &Order) -> Result<(), BootError> {
-    rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).doing("be ended with the one outside")?;
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
+        .doing("be ended with the one outside")?;
     let record = order.folder.record().doing("read what the machine is")?;
     wait_for_go()?;
     // The first machine makes the user namespace that all of the host's share.
@@ -71,7 +72,7 @@ pub(crate) fn probe(is_root: bool) -> Result<(), BootError> {
 }
 
 fn wait_for_go() -> Result<(), BootError> {
-    expect(io::stdin(), GO, Instant::now() + Duration::from_secs(60))
+    expect(io::stdin(), GO, Instant::now() + Duration::from_mins(1))
 }
 
 /// Becomes the root of a user namespace of its own.

@@ -43,12 +43,8 @@ pub(crate) struct Netlink {
 impl Netlink {
     /// Opens the network that this thread is in.
     pub(crate) fn open() -> io::Result<Self> {
-        let socket = rustix::net::socket_with(
-            AddressFamily::NETLINK,
-            SocketType::RAW,
-            SocketFlags::CLOEXEC,
-            None,
-        )?;
+        let socket =
+            rustix::net::socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
         Ok(Self { socket })
     }
 

@@ -1,0 +1,80 @@
+//! The way into a machine that has no SSH server: straight into its namespaces, with the same words as over SSH.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use orch_run::{Ended, Target, TransportError};
+use tokio::io::AsyncWriteExt;
+use tokio::process::Command;
+
+use super::HELPER;
+use super::enter::ENTER;
+use super::record::Folder;
+use super::way::unreachable;
+use crate::remote::{Remote, RunAs};
+
+/// A program run in a machine's namespaces.
+pub(super) struct Direct {
+    folder: Folder,
+    program: PathBuf,
+    target: Target,
+}
+
+impl Direct {
+    pub(super) const fn new(folder: Folder, program: PathBuf, target: Target) -> Self {
+        Self { folder, program, target }
+    }
+
+    /// What runs a program in the machine.
+    pub(super) fn command_line(&self, argv: &[String]) -> Vec<OsString> {
+        let mut line: Vec<OsString> = vec![
+            self.program.clone().into(),
+            HELPER.into(),
+            ENTER.into(),
+            self.folder.path().as_os_str().to_owned(),
+        ];
+        line.extend(argv.iter().map(OsString::from));
+        line
+    }
+}
+
+#[async_trait]
+impl Remote for Direct {
+    /// Programs run as root in any case: there is no account to come in with.
+    async fn run(
+        &self,
+        argv: &[String],
+        _who: RunAs,
+        input: &[u8],
+        limit: Duration,
+    ) -> Result<Ended, TransportError> {
+        let failed = |error: std::io::Error| unreachable(&self.target, &error.to_string());
+        let line = self.command_line(argv);
+        let mut command = Command::new(&line[0]);
+        command
+            .args(&line[1..])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true);
+        let mut child = command.spawn().map_err(failed)?;
+        let mut stdin = child.stdin.take();
+        let feed = async {
+            if let Some(mut stdin) = stdin.take() {
+                // A program that ends without reading it all has its reasons.
+                let _ = stdin.write_all(input).await;
+            }
+        };
+        let both = async { tokio::join!(feed, child.wait_with_output()).1 };
+        match tokio::time::timeout(limit, both).await {
+            Ok(output) => {
+                let output = output.map_err(failed)?;
+                Ok(Ended { code: output.status.code(), stdout: output.stdout, stderr: output.stderr })
+            }
+            Err(_) => Err(unreachable(&self.target, &format!("no answer within {limit:?}"))),
+        }
+    }
+}
