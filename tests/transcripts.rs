@@ -37,10 +37,11 @@ fn every_transcript_reads_as_it_did() {
 
 #[test]
 fn an_answer_that_cannot_be_written_is_a_failure_and_a_closed_pipe_is_none() {
+    let state = TempDir::new().unwrap();
     let orch = |out: fs::File| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_orch"));
         let output = command.args(["plan", "-M", "nested-test", "-H", "father", "--json"]).stdout(out);
-        output.current_dir(root()).output().unwrap()
+        output.current_dir(root()).env("ORCH_STATE", state.path()).output().unwrap()
     };
     let full = orch(fs::OpenOptions::new().write(true).open("/dev/full").unwrap());
     assert_eq!(full.status.code(), Some(1));

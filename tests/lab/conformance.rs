@@ -38,6 +38,7 @@ impl ThisComputer {
             site: lab.site.clone(),
             user: "ops".parse().unwrap(),
             program: PathBuf::from(ORCH),
+            reach: None,
         };
         let local = Local::new(setup);
         let way = local.way(SshSettings::new(state.ssh(), local.identity()));

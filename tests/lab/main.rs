@@ -9,3 +9,5 @@
 
 mod common;
 mod conformance;
+mod kill;
+mod systems;

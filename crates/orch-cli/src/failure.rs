@@ -107,6 +107,14 @@ pub(crate) enum Failure {
         /// Why not.
         source: std::io::Error,
     },
+    /// A file that a run is to be told in cannot be written.
+    #[error("`{path}` cannot be written, so nothing was begun")]
+    Unusable {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        source: std::io::Error,
+    },
     /// A new site would overwrite something.
     #[error("`{0}` exists already, and nothing is overwritten")]
     Exists(PathBuf),
@@ -129,7 +137,7 @@ impl Failure {
             Self::Observed { .. } => "docs/observed.md in the repository of orch says what belongs in it",
             Self::Ground(error) => error.hint(),
             Self::NoServer(_) => "`--mode push` has the driver bring it there",
-            Self::NobodyToAsk => "say --yes",
+            Self::NobodyToAsk => "--yes says yes beforehand; --dry-run shows what would be destroyed",
             Self::InTheWayOfTest(_) => "`destroy` them first, or test a manifest of its own",
             Self::NoSuchNode { known, .. } => return Some(format!("choose from {known}")),
             Self::NotThere { .. } => {
@@ -144,6 +152,7 @@ impl Failure {
             | Self::NoThreads(_)
             | Self::NoRuns
             | Self::Unread { .. }
+            | Self::Unusable { .. }
             | Self::Unwritten { .. } => return None,
         };
         Some(hint.to_owned())

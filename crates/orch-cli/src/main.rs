@@ -4,12 +4,12 @@ mod args;
 mod failure;
 mod inner;
 mod output;
+mod page;
 mod paint;
 mod runtime;
 mod scene;
 mod site;
 mod stage;
-mod telling;
 mod verbs;
 mod view;
 

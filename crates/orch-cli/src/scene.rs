@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use orch_model::{Fleet, HostName, Scope, parse, resolve};
-use orch_plan::{HostView, Observed, Plan, Selection, Verb};
+use orch_plan::{Goal, HostView, Observed, Plan, Selection, Verb};
 use orch_providers::{Base, Ground, GroundError, Preflight};
+use orch_run::status::minding_drift;
 use orch_run::{StateDir, observe, picked};
 
 use crate::args::{Cli, Pace, Placement, RequiredManifest};
@@ -14,7 +15,7 @@ use crate::failure::Failure;
 use crate::output;
 use crate::site;
 
-/// How long a host may take to show what is on it.
+/// How long a host may take to show what is on it, and a node to say what it is.
 const LOOK: Duration = Duration::from_secs(30);
 
 /// The fleet that a command is about, and where its hosts are spoken to from.
@@ -71,6 +72,15 @@ impl Reach {
     /// Looks at every host that can be looked at.
     pub(crate) async fn look(&self) -> Observed {
         observe(&self.ground.places, LOOK).await
+    }
+
+    /// Looks as a goal needs it: `config` also asks the nodes themselves, since it mends what has drifted.
+    pub(crate) async fn look_for(&self, goal: &Goal, fleet: &Fleet) -> Result<Observed, Failure> {
+        let observed = self.look().await;
+        if goal.verb != Verb::Config {
+            return Ok(observed);
+        }
+        Ok(minding_drift(fleet, &goal.only, &observed, &self.ground.doors, LOOK).await?)
     }
 
     /// What is to be said of a plan before anything is touched: nothing of one that does nothing, and no caveats of one

@@ -33,7 +33,8 @@ impl Stage {
 
     /// What is to be done, from a fresh look; refused where it is known before that it cannot be done.
     pub(crate) async fn plan(&self, goal: &Goal) -> Result<Plan, Failure> {
-        self.plan_for(goal, &self.reach.look().await).await
+        let observed = self.reach.look_for(goal, &self.scene.fleet).await?;
+        self.plan_for(goal, &observed).await
     }
 
     /// The same, from a look that was taken.

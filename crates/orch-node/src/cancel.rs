@@ -6,11 +6,11 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, Signal, getsid, kill_process, pidfd_open, pidfd_send_signal};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
 
 use crate::error::ApplyError;
 use crate::node::Node;
-use crate::state::{ApplyLock, Holder, State, is_alive};
+use crate::state::{ApplyLock, Holder, State, is_alive, session_of};
 use crate::tool::timespec;
 
 /// How long a worker that is just being started may take to say who it is.
@@ -84,11 +84,12 @@ fn ends_within(process: &OwnedFd, time: Duration) -> Result<bool, Errno> {
 
 /// Ends what a worker started: all of it is in the worker's session, which is named for it.
 fn end_session(worker: u32) {
-    let Some(session) = i32::try_from(worker).ok().and_then(Pid::from_raw) else { return };
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let pids = entries.filter_map(|entry| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?));
-    for pid in pids.filter(|pid| getsid(Some(*pid)) == Ok(session)) {
-        // It may have ended meanwhile.
-        let _ = kill_process(pid, Signal::KILL);
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    for pid in pids.filter(|pid| session_of(*pid) == Some(worker)) {
+        if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
+            // It may have ended meanwhile.
+            let _ = kill_process(pid, Signal::KILL);
+        }
     }
 }

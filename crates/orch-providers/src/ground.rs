@@ -87,6 +87,7 @@ impl Ground {
                 site: base.site.clone(),
                 user: host.node_user.clone(),
                 program: base.program.clone(),
+                reach: fleet.settings.verify_ssh.then(|| fleet.settings.timeouts.boot.duration()),
             });
             let mut settings = SshSettings::new(base.state.ssh(), local.identity());
             settings.reach = fleet.settings.timeouts.boot.duration();

@@ -6,6 +6,8 @@
 
 mod answer;
 mod program;
+#[cfg(test)]
+mod tests;
 
 use std::time::Duration;
 

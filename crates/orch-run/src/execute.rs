@@ -128,15 +128,14 @@ fn way_into(fleet: &Fleet, node: &Node, observed: &Observed, doors: &Doors) -> W
 }
 
 async fn execute(identity: Identity, way: Way, argv: Arc<[String]>, limit: Duration) -> NodeExecution {
-    let began = Instant::now();
-    let outcome = match way {
-        Err(why) => ExecOutcome::Skipped { why },
-        Ok((target, door)) => {
-            let ended = tokio::time::timeout(limit + GRACE, door.exec(&target, &argv, limit)).await;
-            outcome(ended.ok(), began.elapsed() >= limit)
-        }
+    let (target, door) = match way {
+        Err(why) => return NodeExecution { identity, seconds: 0.0, outcome: ExecOutcome::Skipped { why } },
+        Ok(way) => way,
     };
-    NodeExecution { identity, seconds: began.elapsed().as_secs_f64(), outcome }
+    let began = Instant::now();
+    let ended = tokio::time::timeout(limit + GRACE, door.exec(&target, &argv, limit)).await;
+    let took = began.elapsed();
+    NodeExecution { identity, seconds: took.as_secs_f64(), outcome: outcome(ended.ok(), took >= limit) }
 }
 
 fn outcome(ended: Option<Result<Ended, TransportError>>, is_late: bool) -> ExecOutcome {

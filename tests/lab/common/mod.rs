@@ -1,8 +1,14 @@
 //! A lab: a site and a state directory of a test's own, and the `orch` that works on them.
 
+mod footprint;
 mod guard;
 mod leaks;
+mod need;
 mod outcome;
+mod processes;
+mod running;
+mod site;
+mod timeline;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,9 +18,15 @@ use std::time::Duration;
 use serde_json::Value as Json;
 use tempfile::TempDir;
 
+pub(crate) use footprint::Footprint;
 pub(crate) use guard::Guard;
 pub(crate) use leaks::assert_nothing_is_left;
+pub(crate) use need::{Need, is_root, lacks};
 pub(crate) use outcome::Outcome;
+pub(crate) use processes::inits;
+pub(crate) use running::{Running, is_alive, kill};
+pub(crate) use site::{TIMEOUTS, node, spec};
+pub(crate) use timeline::{Timeline, most_at_once, name_of};
 
 /// The program under test.
 pub(crate) const ORCH: &str = env!("CARGO_BIN_EXE_orch");
@@ -65,7 +77,7 @@ impl Lab {
     /// The program, about to be run on this lab with these words.
     pub(crate) fn command(&self, words: &str) -> Command {
         let mut command = Command::new(ORCH);
-        command.args(words.split_whitespace()).arg("--site").arg(&self.site).arg("--state").arg(&self.state);
+        command.arg("--site").arg(&self.site).arg("--state").arg(&self.state).args(words.split_whitespace());
         command.stdin(Stdio::null()).env("NO_COLOR", "1").env_remove("ORCH_SITE").env_remove("ORCH_STATE");
         command
     }
@@ -75,9 +87,25 @@ impl Lab {
         Outcome::of(&mut self.command(words), words)
     }
 
+    /// Starts the program with these words, and does not wait for it.
+    pub(crate) fn start(&self, words: &str) -> Running {
+        Running::start(&mut self.command(words), words)
+    }
+
     /// The folder of a machine on the host `father`.
     pub(crate) fn machine(&self, name: &str) -> PathBuf {
         self.state.join("local/father").join(name)
+    }
+
+    /// The names of everything in the host's folder that is a machine, or left of one.
+    pub(crate) fn machines(&self) -> Vec<String> {
+        let entries = fs::read_dir(self.state.join("local/father")).into_iter().flatten().flatten();
+        let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+        let is_machine =
+            |name: &String| !name.starts_with('.') || name.starts_with(".new-") || name.starts_with(".gone-");
+        let mut names: Vec<String> = names.filter(is_machine).collect();
+        names.sort();
+        names
     }
 
     /// The pid of a machine's first process, where the machine was started.

@@ -34,7 +34,8 @@ pub(crate) struct Cli {
     #[arg(long, global = true, value_name = "DIR", env = "ORCH_SITE", hide_env_values = true)]
     pub(crate) site: Option<PathBuf>,
 
-    /// Where journals of runs are kept. Default: `$XDG_STATE_HOME/orch` or `~/.local/state/orch`.
+    /// Where orch keeps journals, locks, its keys and the machines of local hosts. Default: `$XDG_STATE_HOME/orch` or
+    /// `~/.local/state/orch`.
     #[arg(long, global = true, value_name = "DIR", env = "ORCH_STATE", hide_env_values = true)]
     pub(crate) state: Option<PathBuf>,
 
@@ -77,6 +78,8 @@ pub(crate) enum VerbArgs {
     )]
     Create(CreateArgs),
     /// Configure every node that exists, where its configuration is not current.
+    ///
+    /// Asks every node first, so that what has drifted is mended too.
     #[command(
         after_help = "Examples:\n  orch config -M nested-test -H father\n  orch config -M workers -H father --only tag:web --json"
     )]

@@ -8,11 +8,12 @@ use orch_run::ExitCode;
 use crate::args::{Acting, Cli, CreateArgs, DestroyArgs};
 use crate::failure::Failure;
 use crate::output::{self, Output};
+use crate::page::Page;
 use crate::runtime::block_on;
 use crate::scene::Scene;
 use crate::stage::Stage;
 use crate::verbs::plan;
-use crate::view::View;
+use crate::view::{AfterStop, View};
 
 pub(crate) fn create(cli: &Cli, args: &CreateArgs, output: &Output) -> Result<ExitCode, Failure> {
     let only = args.acting.about.selection();
@@ -57,13 +58,13 @@ fn act(
         if consent == Consent::ToAskFor && !plan.is_noop() {
             ask(&plan)?;
         }
-        let view = View::open(&args.telling, &goal.verb.to_string())?;
+        let page = Page::open(args.telling.report.as_deref())?;
+        let view = View::open(&args.telling, &goal.verb.to_string(), AfterStop::End)?;
         let report = stage.driver(&view).run(stage.run.clone(), &plan).await;
         view.close().await;
         let report = report?;
         output.answer(&report, &report);
-        args.telling.write_page(|| report.html())?;
-        Ok(report.exit_code.unwrap_or(ExitCode::Failed))
+        Ok(page.write(|| report.html(), report.exit_code.unwrap_or(ExitCode::Failed)))
     })
 }
 

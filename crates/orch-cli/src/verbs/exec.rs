@@ -32,7 +32,11 @@ pub(crate) fn run(cli: &Cli, args: &ExecArgs, output: &Output) -> Result<ExitCod
 /// each line, since there the headers are not seen.
 fn show(node: &NodeExecution, output: &Output) {
     let name = &node.identity.node;
-    output.say(&format!("== {name}: {} ({:.1}s)", node.outcome, node.seconds));
+    let took = match node.outcome {
+        ExecOutcome::Skipped { .. } => String::new(),
+        _ => format!(" ({:.1}s)", node.seconds),
+    };
+    output.say(&format!("== {name}: {}{took}", node.outcome));
     match &node.outcome {
         ExecOutcome::Ended { stdout, stderr, .. } => {
             output.pass_on(stdout);

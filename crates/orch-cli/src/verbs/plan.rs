@@ -39,7 +39,7 @@ pub(crate) fn show(
 /// The plan for what is there now, after saying what it rests on and what stands in its way.
 async fn planned(scene: &Scene, goal: &Goal) -> Result<Plan, Failure> {
     let reach = scene.reach();
-    let mut observed = reach.look().await;
+    let mut observed = reach.look_for(goal, &scene.fleet).await?;
     let assumption = reach.assume_empty(&mut observed);
     let plan = plan(&scene.fleet, &observed, goal)?;
     if let Some(assumption) = assumption {

@@ -9,7 +9,7 @@ use serde_json::{Value as Json, json};
 use crate::args::{Cli, RunChoice, RunsArgs};
 use crate::failure::Failure;
 use crate::output::Output;
-use crate::telling::write_page;
+use crate::page::Page;
 
 pub(crate) fn run(cli: &Cli, what: &RunsArgs, output: &Output) -> Result<ExitCode, Failure> {
     let state = StateDir::locate(cli.state.as_deref())?;
@@ -28,10 +28,9 @@ pub(crate) fn run(cli: &Cli, what: &RunsArgs, output: &Output) -> Result<ExitCod
                 RunChoice::Named(run) => runs.show(run)?,
                 RunChoice::Latest => newest(1)?.pop().ok_or(Failure::NoRuns)?.report?,
             };
+            let page = Page::open(page.as_deref())?;
             output.answer(&report, &report);
-            if let Some(page) = page {
-                write_page(page, &report.html())?;
-            }
+            return Ok(page.write(|| report.html(), ExitCode::Done));
         }
     }
     Ok(ExitCode::Done)
@@ -61,13 +60,14 @@ fn told(report: &Report) -> String {
     };
     let hosts: Vec<&str> = report.hosts.iter().map(HostName::as_str).collect();
     format!(
-        "{state:8} {} {} on {}: {} changed, {} failed of {}",
+        "{state:8} {} {} on {}: {} changed, {} failed of {}{}",
         report.verb,
         report.manifest,
         hosts.join(", "),
         report.count(NodeStatus::Changed),
         report.count(NodeStatus::Failed),
-        report.nodes.len()
+        report.nodes.len(),
+        if report.interrupted { ", interrupted" } else { "" }
     )
 }
 

@@ -8,11 +8,12 @@ use orch_run::{ExitCode, Trial};
 use crate::args::{Acting, Cli};
 use crate::failure::Failure;
 use crate::output::Output;
+use crate::page::Page;
 use crate::runtime::block_on;
 use crate::scene::Scene;
 use crate::stage::Stage;
 use crate::verbs::plan;
-use crate::view::View;
+use crate::view::{AfterStop, View};
 
 /// How long a node may take to say what it is.
 const DEADLINE: Duration = Duration::from_mins(1);
@@ -24,7 +25,7 @@ pub(crate) fn run(cli: &Cli, args: &Acting, output: &Output) -> Result<ExitCode,
     if args.dry_run {
         return plan::show(&scene, &goal, None, output);
     }
-    let report = block_on(async {
+    let (report, page) = block_on(async {
         let stage = Stage::enter(scene, &goal, "test")?;
         let observed = stage.reach.look().await;
         let (fleet, doors) = (&stage.scene.fleet, &stage.reach.ground.doors);
@@ -34,12 +35,12 @@ pub(crate) fn run(cli: &Cli, args: &Acting, output: &Output) -> Result<ExitCode,
             return Err(Failure::InTheWayOfTest(in_the_way));
         }
         let plan = stage.plan_for(&goal, &observed).await?;
-        let view = View::open(&args.telling, "test")?;
+        let page = Page::open(args.telling.report.as_deref())?;
+        let view = View::open(&args.telling, "test", AfterStop::CleanUp)?;
         let report = trial.run(&stage.driver(&view), stage.run.clone(), &plan).await;
         view.close().await;
-        Ok(report?)
+        Ok((report?, page))
     })?;
     output.answer(&report, &report);
-    args.telling.write_page(|| report.html())?;
-    Ok(report.exit_code)
+    Ok(page.write(|| report.html(), report.exit_code))
 }

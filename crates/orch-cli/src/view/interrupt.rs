@@ -7,20 +7,40 @@ use tokio::task::JoinHandle;
 use super::screen::Canvas;
 use crate::output;
 
-const FIRST: &str = "stopping: what runs comes to its end, nothing new is begun; once more cuts it off";
-const SECOND: &str = "cutting off what runs; run again afterwards to heal what it leaves";
+/// What is said after the second signal.
+const CUTTING_OFF: &str = "cutting off what runs; run again afterwards to heal what it leaves";
+
+/// What the first signal leads to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AfterStop {
+    /// The command ends.
+    End,
+    /// What was made is destroyed.
+    CleanUp,
+}
+
+impl AfterStop {
+    const fn words(self) -> &'static str {
+        match self {
+            Self::End => "stopping: what runs comes to its end, nothing new is begun; once more cuts it off",
+            Self::CleanUp => {
+                "stopping: what runs comes to its end, then what was made is destroyed; once more cuts it off"
+            }
+        }
+    }
+}
 
 /// Whoever listens for signals.
 pub(crate) struct Interrupts(Option<JoinHandle<()>>);
 
 impl Interrupts {
     /// Listens from now on. Where the system does not allow that, signals end the program as they always do.
-    pub(crate) fn listen(control: Control, canvas: Option<Canvas>) -> Self {
+    pub(crate) fn listen(control: Control, after_stop: AfterStop, canvas: Option<Canvas>) -> Self {
         let signals = signal(SignalKind::interrupt()).and_then(|interrupt| {
             let terminate = signal(SignalKind::terminate())?;
             Ok((interrupt, terminate))
         });
-        Self(signals.ok().map(|signals| tokio::spawn(obey(signals, control, canvas))))
+        Self(signals.ok().map(|signals| tokio::spawn(obey(signals, control, after_stop, canvas))))
     }
 
     /// Listens no more.
@@ -31,16 +51,21 @@ impl Interrupts {
     }
 }
 
-async fn obey((mut interrupt, mut terminate): (Signal, Signal), control: Control, canvas: Option<Canvas>) {
+async fn obey(
+    (mut interrupt, mut terminate): (Signal, Signal),
+    control: Control,
+    after_stop: AfterStop,
+    canvas: Option<Canvas>,
+) {
     let say = |text: &str| match &canvas {
         Some(canvas) => canvas.say(text),
         None => output::note(&text),
     };
     next(&mut interrupt, &mut terminate).await;
-    say(FIRST);
+    say(after_stop.words());
     control.stop();
     next(&mut interrupt, &mut terminate).await;
-    say(SECOND);
+    say(CUTTING_OFF);
     control.cancel();
 }
 

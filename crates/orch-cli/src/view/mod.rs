@@ -16,6 +16,7 @@ use orch_run::{Control, Hooks, StepValue, Watch};
 use crate::args::Telling;
 use crate::failure::Failure;
 use crate::output;
+pub(crate) use interrupt::AfterStop;
 use interrupt::Interrupts;
 use screen::Screen;
 
@@ -30,7 +31,7 @@ pub(crate) struct View {
 
 impl View {
     /// Begins to watch a command of this verb, and to listen for Ctrl-C.
-    pub(crate) fn open(telling: &Telling, verb: &str) -> Result<Self, Failure> {
+    pub(crate) fn open(telling: &Telling, verb: &str, after_stop: AfterStop) -> Result<Self, Failure> {
         let logger = logger(telling, verb)?;
         let is_logged_here = telling.log.as_deref() == Some(Path::new("-"));
         let is_live = !is_logged_here && can_redraw();
@@ -40,7 +41,7 @@ impl View {
         });
         let control = Control::new();
         let screen = is_live.then(|| Screen::open(Arc::clone(&board)));
-        let interrupts = Interrupts::listen(control.clone(), screen.as_ref().map(Screen::handle));
+        let interrupts = Interrupts::listen(control.clone(), after_stop, screen.as_ref().map(Screen::handle));
         Ok(Self { board, screen, logger, control, interrupts })
     }
 
@@ -84,8 +85,8 @@ fn logger(telling: &Telling, verb: &str) -> Result<Option<Arc<dyn Hooks<StepValu
     let writer: Box<dyn Write + Send> = if path == Path::new("-") {
         Box::new(io::stderr())
     } else {
-        let unwritten = |source| Failure::Unwritten { path: path.to_owned(), source };
-        Box::new(File::create(path).map_err(unwritten)?)
+        let unusable = |source| Failure::Unusable { path: path.to_owned(), source };
+        Box::new(File::create(path).map_err(unusable)?)
     };
     let trace = Trace::from_env(|name| std::env::var(name).ok());
     Ok(Some(Arc::new(Logger::new(verb, telling.log_format.into(), Level::Info, trace, writer))))

@@ -24,7 +24,7 @@ pub(crate) fn make(node: &Node, name: &UserName) -> Result<Account, ApplyError> 
     let uid = free_uid(node, name, &home)?;
     let gid = make_group(node, name, uid)?;
     let account = Account { owner: Owner { uid, gid }, home };
-    make_shadow(node, name)?;
+    make_shadows(node, name)?;
     home::make_home(node, &account)?;
     let (uid, gid, home) = (uid.to_string(), gid.to_string(), account.home.display().to_string());
     append(node, PASSWD, 0o644, &[name.as_str(), "x", &uid, &gid, "", &home, shell(node)])?;
@@ -67,23 +67,23 @@ fn make_group(node: &Node, name: &UserName, uid: u32) -> Result<u32, ApplyError>
     let gid = std::iter::once(uid).chain(FIRST_UID..=LAST_UID).find(|gid| !taken.contains(gid));
     let gid =
         gid.ok_or_else(|| ApplyError::Impossible(format!("no number is left for the group `{name}`")))?;
-    if has_table(node, GSHADOW) && read(node, GSHADOW)?.line(name.as_str()).is_none() {
-        append(node, GSHADOW, 0o640, &[name.as_str(), "!", "", ""])?;
-    }
     append(node, GROUP, 0o644, &[name.as_str(), "x", &gid.to_string(), ""])?;
     Ok(gid)
 }
 
 /// No password opens it. It is `*` and not `!`: that would lock the account for keys too where sshd works without PAM.
-fn make_shadow(node: &Node, name: &UserName) -> Result<(), ApplyError> {
-    if !has_table(node, SHADOW) || read(node, SHADOW)?.line(name.as_str()).is_some() {
-        return Ok(());
-    }
-    append(node, SHADOW, 0o640, &[name.as_str(), "*", "19000", "0", "99999", "7", "", "", ""])
+fn make_shadows(node: &Node, name: &UserName) -> Result<(), ApplyError> {
+    let name = name.as_str();
+    make_shadow(node, GSHADOW, &[name, "!", "", ""])?;
+    make_shadow(node, SHADOW, &[name, "*", "19000", "0", "99999", "7", "", "", ""])
 }
 
-fn has_table(node: &Node, path: &str) -> bool {
-    node.has(path)
+/// Adds a line to a table of passwords, where there is such a table and no such line.
+fn make_shadow(node: &Node, path: &str, fields: &[&str]) -> Result<(), ApplyError> {
+    if !node.has(path) || read(node, path)?.line(fields[0]).is_some() {
+        return Ok(());
+    }
+    append(node, path, 0o640, fields)
 }
 
 fn shell(node: &Node) -> &'static str {

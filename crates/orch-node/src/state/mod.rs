@@ -1,7 +1,7 @@
 //! What the node keeps of orch under `/var/lib/orch`: the configuration that it has and had, and what became of it.
 
 mod lock;
-mod start;
+mod process;
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -15,7 +15,7 @@ use crate::node::{Folder, Node, Owner, Wanted};
 use crate::settings_file::read_in;
 
 pub(crate) use lock::{ApplyLock, Holder};
-pub(crate) use start::{is_alive, start_of};
+pub(crate) use process::{is_alive, session_of, start_of};
 
 const FOLDER: &str = "/var/lib/orch";
 const COMPLETE: &str = "complete.json";

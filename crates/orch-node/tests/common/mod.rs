@@ -90,7 +90,7 @@ pub(crate) struct Tree(TempDir);
 impl Tree {
     /// A small machine without any program.
     pub(crate) fn new() -> Self {
-        let tree = Self(TempDir::new().unwrap());
+        let tree = Self(folder());
         fs::set_permissions(tree.0.path(), fs::Permissions::from_mode(0o755)).unwrap();
         tree.write(
             "/etc/passwd",
@@ -193,6 +193,15 @@ impl Tree {
         let output = self.run(&["inspect"], &bytes(role));
         serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
     }
+}
+
+/// A folder in memory where there is one: what is written is brought to the disk each time, and disks are slow.
+fn folder() -> TempDir {
+    let memory = Path::new("/dev/shm");
+    let is_fit = rustix::fs::statvfs(memory)
+        .is_ok_and(|memory| !memory.f_flag.contains(rustix::fs::StatVfsMountFlags::NOEXEC));
+    let folder = if is_fit { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
+    folder.or_else(|_| tempfile::tempdir()).unwrap()
 }
 
 pub(crate) fn bytes(role: &Role) -> Vec<u8> {

@@ -1,9 +1,10 @@
 //! The disk of a machine: a file with a file system of the machine's size, copied from one that was prepared, or a plain
 //! folder where this computer cannot have such disks.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, Permissions};
 use std::io;
 use std::os::fd::AsFd;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -13,7 +14,7 @@ use sha2::{Digest as _, Sha256};
 use super::image::Image;
 use super::machine::{DiskTools, Means};
 use super::record::Folder;
-use super::seed::{Seed, copy_tree, short};
+use super::seed::{Seed, hash_tree, short};
 use super::store::{Store, make, remove};
 
 const GIB: u64 = 1 << 30;
@@ -57,9 +58,6 @@ pub(crate) fn grow(folder: &Folder, gigabytes: u32) -> io::Result<()> {
     if file.metadata()?.len() < wanted {
         file.set_len(wanted)?;
     }
-    let tool = |name: &str| {
-        super::machine::program(name).ok_or_else(|| io::Error::other(format!("there is no `{name}` here")))
-    };
     run(Command::new(tool("e2fsck")?).args(["-f", "-p"]).arg(&disk), &[0, 1])?;
     run(Command::new(tool("resize2fs")?).arg(&disk), &[0])
 }
@@ -95,32 +93,48 @@ fn prepare(
     File::create(&draft)?.set_len(u64::from(gigabytes) * GIB)?;
     let mut mkfs = Command::new(&tools.mkfs);
     mkfs.args(["-q", "-F", "-m", "0", "-E", "lazy_itable_init=1,lazy_journal_init=1,nodiscard"]);
-    mkfs.args(["-J", "size=4", "-i", "65536"]).arg("-d").arg(&source).arg(&draft);
-    run(&mut mkfs, &[0])?;
+    // Whole systems have many small files; what is made from this machine's programs has few.
+    let bytes_per_file = if image.shares_programs() { "65536" } else { "16384" };
+    mkfs.args(["-J", "size=4", "-i", bytes_per_file]).arg("-d").arg(&source).arg(&draft);
+    run(&mut mkfs, &[0]).map_err(|error| too_small(error, gigabytes))?;
     remove(&content)?;
     fs::rename(&draft, &prepared)?;
     Ok(prepared)
+}
+
+/// Says in plain words that an image does not fit, where that is why its file system cannot be made.
+fn too_small(error: io::Error, gigabytes: u32) -> io::Error {
+    if error.to_string().contains("ould not allocate") {
+        return io::Error::other(format!("its image does not fit on {gigabytes} GB"));
+    }
+    error
 }
 
 /// Puts what an image holds into an empty folder.
 fn fill(image: &Image, to: &Path, means: &Means) -> io::Result<()> {
     match image {
         Image::ThisMachine => Seed::lay_out(to, means),
-        Image::Folder(path) => copy_tree(path, to),
+        Image::Folder(path) => run(Command::new(tool("cp")?).arg("-aT").arg(path).arg(to), &[0]),
         Image::Archive(path) => {
-            let tar =
-                super::machine::program("tar").ok_or_else(|| io::Error::other("there is no `tar` here"))?;
-            run(Command::new(tar).arg("-xpf").arg(path).args(["--numeric-owner", "-C"]).arg(to), &[0])
+            // Archives need not say how the root itself is, and everybody has to get through it.
+            fs::set_permissions(to, Permissions::from_mode(0o755))?;
+            run(
+                Command::new(tool("tar")?).arg("-xpf").arg(path).args(["--numeric-owner", "-C"]).arg(to),
+                &[0],
+            )
         }
     }
 }
 
-/// What tells one version of an image from another: where it is, when it was changed and how large it is.
+/// What tells one version of an image from another: where each of its files is, how large, and when it was changed.
 fn key_of(path: &Path) -> io::Result<String> {
-    use std::os::unix::fs::MetadataExt;
-    let about = fs::metadata(path)?;
-    let text = format!("{}\n{}\n{}\n{}", path.display(), about.mtime(), about.mtime_nsec(), about.len());
-    Ok(short(Sha256::digest(text)))
+    let mut hash = Sha256::new();
+    hash_tree(&mut hash, path)?;
+    Ok(short(hash.finalize()))
+}
+
+fn tool(name: &str) -> io::Result<PathBuf> {
+    super::machine::program(name).ok_or_else(|| io::Error::other(format!("there is no `{name}` here")))
 }
 
 /// Copies a file and leaves its holes.

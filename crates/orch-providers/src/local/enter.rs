@@ -2,13 +2,13 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::os::fd::AsFd;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitCode};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use thiserror::Error;
@@ -22,6 +22,9 @@ pub(crate) const ENTER: &str = "enter";
 /// The word for connecting to a port of a machine.
 pub(crate) const CONNECT: &str = "connect";
 
+/// The word for waiting until the SSH server of a machine answers.
+pub(crate) const KNOCK: &str = "knock";
+
 /// Why there is no way in.
 #[derive(Debug, Error)]
 pub(crate) enum EnterError {
@@ -33,6 +36,8 @@ pub(crate) enum EnterError {
     Run(String, #[source] io::Error),
     #[error("nothing answers at {0}: {1}")]
     Connect(SocketAddr, #[source] io::Error),
+    #[error("its SSH server did not answer within {0:?}: {1}")]
+    Silent(Duration, #[source] io::Error),
     #[error("what it is cannot be read: {0}")]
     Record(#[source] io::Error),
 }
@@ -67,6 +72,34 @@ pub(crate) fn enter(folder: &Folder, argv: &[OsString]) -> Result<ExitCode, Ente
     };
     let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(255);
     Ok(ExitCode::from(u8::try_from(code).unwrap_or(255)))
+}
+
+/// Waits until the SSH server of a machine says who it is.
+pub(crate) fn knock(folder: &Folder, port: u16, within: Duration) -> Result<(), EnterError> {
+    let init = folder.running().ok_or_else(|| EnterError::Off(folder.name()))?;
+    let record = folder.record().map_err(EnterError::Record)?;
+    join_bridge(folder, &init, record.inside.as_deref())?;
+    let address = SocketAddr::from((record.place.address(), port));
+    let deadline = Instant::now() + within;
+    loop {
+        match greeting(address, deadline) {
+            Ok(()) => return Ok(()),
+            Err(_) if !init.is_alive() => return Err(EnterError::Off(folder.name())),
+            Err(error) if Instant::now() >= deadline => return Err(EnterError::Silent(within, error)),
+            Err(_) => thread::sleep(Duration::from_millis(10)),
+        }
+    }
+}
+
+/// Connects, and hears the first words of an SSH server.
+fn greeting(address: SocketAddr, deadline: Instant) -> io::Result<()> {
+    // A timeout of nothing would be none at all.
+    let left = || deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
+    let mut stream = TcpStream::connect_timeout(&address, left())?;
+    stream.set_read_timeout(Some(left()))?;
+    let mut words = [0_u8; 4];
+    stream.read_exact(&mut words)?;
+    if &words == b"SSH-" { Ok(()) } else { Err(io::Error::other("what answers is no SSH server")) }
 }
 
 /// Connects standard input and output with a port of a machine, over the bridge that it is attached to.

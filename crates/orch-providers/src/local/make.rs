@@ -3,6 +3,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use orch_model::{HostName, NodeName, PublicKey, Size, UserName};
 use orch_plan::{MachineRef, MachineSpec, Marks};
@@ -12,7 +13,7 @@ use uuid::Uuid;
 
 use super::boot;
 use super::disk;
-use super::image::Image;
+use super::image::{Image, SSH_SERVERS, SUDOS};
 use super::limits::Hierarchies;
 use super::machine::{Means, program};
 use super::power;
@@ -37,6 +38,8 @@ pub(crate) enum MakeError {
     Key(#[from] KeyError),
     #[error("machine `{machine}` does not start: {why}")]
     NotStarted { machine: String, why: String, evidence: Vec<String> },
+    #[error("machine `{machine}` runs and cannot be reached: {why}")]
+    NotReached { machine: String, why: String, evidence: Vec<String> },
 }
 
 /// Names what was being done when an error came.
@@ -64,6 +67,8 @@ pub(crate) struct Maker {
     /// This program.
     pub(crate) program: PathBuf,
     pub(crate) means: Means,
+    /// How long a machine may take until its SSH server answers; a machine counts as made without that where there is none.
+    pub(crate) reach: Option<Duration>,
 }
 
 impl Maker {
@@ -88,9 +93,14 @@ impl Maker {
         }
         let image = self.image(&spec.image)?;
         let parent = spec.parent.as_ref().map(|parent| self.parent(order, parent)).transpose()?;
-        let has_ssh = if image.shares_programs() { self.means.ssh.is_some() } else { has_ssh_client() };
+        let has_ssh = if image.shares_programs() {
+            self.means.ssh.is_some()
+        } else {
+            has_ssh_client() && image.may_hold(&SSH_SERVERS)
+        };
         let access = if has_ssh { Some(self.identity()?) } else { None };
-        let has_sudo = self.means.sudo.is_some() || !image.shares_programs();
+        let has_sudo =
+            if image.shares_programs() { self.means.sudo.is_some() } else { image.may_hold(&SUDOS) };
         let user = if has_sudo && self.means.is_root() { self.user.clone() } else { UserName::root() };
         let record = |place, children| Record {
             marks: marks(order),
@@ -137,7 +147,7 @@ impl Maker {
         progress.say("making its disk");
         let image = self.image(&record.image)?;
         disk::make_disk(&self.store, folder, &image, record.size.disk, &self.means).doing("make its disk")?;
-        power::on(&self.program, folder, progress)?;
+        self.switch_on(folder, &record, progress)?;
         record.made = true;
         folder.write_record(&record).doing("write down that it is made")?;
         Ok(Done::Changed)
@@ -167,7 +177,7 @@ impl Maker {
         if folder.running().is_some() {
             return Ok(Done::Unchanged);
         }
-        power::on(&self.program, &folder, progress)?;
+        self.switch_on(&folder, &record, progress)?;
         Ok(Done::Changed)
     }
 
@@ -193,7 +203,7 @@ impl Maker {
         if folder.running().is_some() {
             Hierarchies::look().set(record.marks.uuid, to).doing("limit what it uses")?;
         } else if ran {
-            power::on(&self.program, &folder, progress)?;
+            self.switch_on(&folder, &record, progress)?;
         }
         Ok(Done::Changed)
     }
@@ -217,6 +227,15 @@ impl Maker {
         progress.say("removing its files");
         self.store.remove(&folder, machine.uuid, discard).doing("remove its files")?;
         Ok(Done::Changed)
+    }
+
+    /// Starts a machine, and waits until it can be reached.
+    fn switch_on(&self, folder: &Folder, record: &Record, progress: &Progress) -> Result<(), MakeError> {
+        power::on(&self.program, folder, progress)?;
+        match self.reach.filter(|_| record.host_key.is_some()) {
+            Some(within) => power::reach(&self.program, folder, within, progress),
+            None => Ok(()),
+        }
     }
 
     /// The machine that is meant, which must bear its mark.

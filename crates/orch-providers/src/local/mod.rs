@@ -28,6 +28,7 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 pub use provider::{Local, Setup};
 use record::Folder;
@@ -82,6 +83,12 @@ fn work(args: &[OsString]) -> Result<ExitCode, String> {
         enter::CONNECT => {
             let port = rest.first().and_then(|port| port.to_str()?.parse().ok()).ok_or_else(usage)?;
             enter::connect(&folder, port).map(|()| ExitCode::SUCCESS).map_err(|error| error.to_string())
+        }
+        enter::KNOCK => {
+            let number = |place: usize| rest.get(place).and_then(|word| word.to_str()?.parse::<u64>().ok());
+            let port = number(0).and_then(|port| u16::try_from(port).ok()).ok_or_else(usage)?;
+            let within = Duration::from_millis(number(1).ok_or_else(usage)?);
+            enter::knock(&folder, port, within).map(|()| ExitCode::SUCCESS).map_err(|error| error.to_string())
         }
         _ => Err(usage()),
     }

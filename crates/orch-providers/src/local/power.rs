@@ -1,17 +1,21 @@
 //! Switching machines on and off.
 
 use std::fs;
+use std::io;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use orch_run::Progress;
 use rustix::process::Signal;
 
 use super::HELPER;
 use super::boot::BOOT;
+use super::enter::KNOCK;
+use super::inside;
 use super::limits;
 use super::make::{Doing, MakeError};
+use super::process::Process;
 use super::record::Folder;
 
 /// How long a machine may take to stop by itself.
@@ -35,6 +39,41 @@ pub(crate) fn on(program: &Path, folder: &Folder, progress: &Progress) -> Result
     })
 }
 
+/// Waits until a machine that has an SSH server answers by it.
+pub(crate) fn reach(
+    program: &Path,
+    folder: &Folder,
+    within: Duration,
+    progress: &Progress,
+) -> Result<(), MakeError> {
+    progress.say("waiting for ssh");
+    let mut command = Command::new(program);
+    command.args([HELPER, KNOCK]).arg(folder.path()).arg(ssh_port(folder).to_string());
+    command
+        .arg(within.as_millis().to_string())
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped());
+    let output = command.output().doing("run the process that knocks")?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let log = folder.running().and_then(|init| inside::read(&init, "/var/log/sshd.log").ok());
+    Err(MakeError::NotReached {
+        machine: folder.name(),
+        why: String::from_utf8_lossy(&output.stderr).trim().to_owned(),
+        evidence: log.map(|log| tail(&log)).unwrap_or_default(),
+    })
+}
+
+/// The port that a machine's SSH server listens on.
+pub(crate) fn ssh_port(folder: &Folder) -> u16 {
+    let settings =
+        folder.running().and_then(|init| inside::read(&init, "/etc/ssh/sshd_config.d/50-orch.conf").ok());
+    let port = |line: &str| line.strip_prefix("Port ")?.trim().parse().ok();
+    settings.and_then(|text| text.lines().find_map(port)).unwrap_or(22)
+}
+
 /// Asks a machine to stop, and ends it where it does not in time.
 pub(crate) fn off(folder: &Folder) -> Result<(), MakeError> {
     end(folder, GRACE)
@@ -48,7 +87,7 @@ pub(crate) fn cut(folder: &Folder) -> Result<(), MakeError> {
 fn end(folder: &Folder, grace: Duration) -> Result<(), MakeError> {
     let _lock = folder.lock().doing("lock it")?;
     let Some(boot) = folder.boot() else { return Ok(()) };
-    let stopped = grace > Duration::ZERO && boot.init.end(Signal::TERM, grace).doing("ask it to stop")?;
+    let stopped = grace > Duration::ZERO && ask(folder, &boot.init, grace).doing("ask it to stop")?;
     if !stopped && !boot.init.end(Signal::KILL, END).doing("end it")? {
         return Err(MakeError::Refused("its processes do not end".into()));
     }
@@ -56,10 +95,33 @@ fn end(folder: &Folder, grace: Duration) -> Result<(), MakeError> {
     folder.forget_boot().doing("forget that it ran")
 }
 
+/// Asks a machine to stop, in the words of its init; whether it did in time.
+///
+/// Ours takes the usual signal. Others take that one for something else: systemd starts itself anew. What they all know
+/// is Ctrl-Alt-Del, by which they go down in order for a reboot, and in a pid namespace to reboot is to end. One that has
+/// only just begun does not hear it, and is told again.
+fn ask(folder: &Folder, init: &Process, grace: Duration) -> io::Result<bool> {
+    const PAUSE: Duration = Duration::from_secs(1);
+    if folder.record().is_ok_and(|record| record.shares_programs) {
+        return init.end(Signal::TERM, grace);
+    }
+    let deadline = Instant::now() + grace;
+    while Instant::now() < deadline {
+        if init.end(Signal::INT, PAUSE)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 /// The last lines of a log, for those who look for what went wrong.
 pub(crate) fn last_lines(path: &Path) -> Vec<String> {
-    const LINES: usize = 12;
     let text = fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
+    tail(&text)
+}
+
+fn tail(text: &str) -> Vec<String> {
+    const LINES: usize = 12;
     let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
     lines.iter().skip(lines.len().saturating_sub(LINES)).map(|line| (*line).to_owned()).collect()
 }

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use orch_model::{ApplyReport, ApplyStatus, HostName, Size, UserName};
@@ -33,6 +34,8 @@ pub struct Setup {
     pub user: UserName,
     /// This program, which starts itself for what needs a process of its own.
     pub program: PathBuf,
+    /// How long a machine may take until its SSH server answers; nothing where a machine counts as made without that.
+    pub reach: Option<Duration>,
 }
 
 /// This computer as a host.
@@ -55,6 +58,7 @@ impl Local {
             identity: absolute(setup.state.keys().join("driver_ed25519")),
             program: absolute(setup.program),
             means: Means::look(),
+            reach: setup.reach,
         };
         Self { maker: Arc::new(maker) }
     }
@@ -102,6 +106,10 @@ impl Local {
             }
             MakeError::Key(error) => {
                 ProviderError::Failed { host, why, evidence: Vec::new(), hint: error.hint() }
+            }
+            MakeError::NotReached { evidence, .. } => {
+                let hint = "run again, which goes on from what is there; `settings.timeouts.boot` gives it more time".into();
+                ProviderError::Failed { host, why, evidence, hint }
             }
             MakeError::NotStarted { evidence, .. } => {
                 let hint = super::preflight::advice(&why);

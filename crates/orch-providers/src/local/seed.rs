@@ -169,12 +169,13 @@ fn write_settings(root: &Path, means: &Means) -> io::Result<()> {
 }
 
 /// Takes into account what a file, link or folder is, by when and how large.
-fn hash_tree(hash: &mut Sha256, path: &Path) -> io::Result<()> {
+pub(crate) fn hash_tree(hash: &mut Sha256, path: &Path) -> io::Result<()> {
     use std::os::unix::fs::MetadataExt;
     let Ok(about) = fs::symlink_metadata(path) else { return Ok(()) };
     hash.update(path.as_os_str().as_encoded_bytes());
     hash.update(about.len().to_le_bytes());
-    hash.update(about.mtime().to_le_bytes());
+    hash.update(about.ctime().to_le_bytes());
+    hash.update(about.ctime_nsec().to_le_bytes());
     if about.is_dir() {
         for entry in sorted(path)? {
             hash_tree(hash, &entry)?;
@@ -183,8 +184,8 @@ fn hash_tree(hash: &mut Sha256, path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Copies what can be read; links stay links, and what is neither file nor folder nor link is left out.
-pub(crate) fn copy_tree(from: &Path, to: &Path) -> io::Result<()> {
+/// Copies what can be read, to be root's; links stay links, and what is neither file nor folder nor link is left out.
+fn copy_tree(from: &Path, to: &Path) -> io::Result<()> {
     let Ok(about) = fs::symlink_metadata(from) else { return Ok(()) };
     if about.is_symlink() {
         symlink(fs::read_link(from)?, to)

@@ -14,12 +14,12 @@ use super::boot::PROGRAM;
 use super::direct::Direct;
 use super::enter::CONNECT;
 use super::make::Maker;
-use super::power::last_lines;
+use super::power::{last_lines, ssh_port};
 use super::record::{Folder, Record};
-use super::{HELPER, Local, inside, refresh};
+use super::{HELPER, Local, refresh};
 use crate::push::{self, Limits, Program};
 use crate::remote::{Remote, RunAs};
-use crate::ssh::{Hop, Ssh, SshSettings, Way, Wayfinder};
+use crate::ssh::{Hop, Ssh, SshSettings, Way, Wayfinder, Whereabouts};
 
 /// The way to the nodes of a host on this computer.
 pub struct LocalWay {
@@ -31,6 +31,7 @@ pub struct LocalWay {
 impl Local {
     /// The way to its nodes.
     pub fn way(&self, settings: SshSettings) -> LocalWay {
+        let settings = SshSettings { whereabouts: Whereabouts::Here, ..settings };
         let limits = settings.limits.clone();
         let finder = Arc::new(Finder { maker: Arc::clone(&self.maker) });
         LocalWay { maker: Arc::clone(&self.maker), ssh: Ssh::new(finder, settings), limits }
@@ -118,19 +119,11 @@ fn hop(target: &Target, folder: &Folder, record: &Record) -> Result<Hop, Transpo
     Ok(Hop {
         alias: record.marks.node.to_string(),
         address: record.place.address().to_string(),
-        port: port(folder),
+        port: ssh_port(folder),
         user: record.user.to_string(),
         host_key,
         proxy: None,
     })
-}
-
-/// The port that a machine's SSH server listens on.
-fn port(folder: &Folder) -> u16 {
-    let settings =
-        folder.running().and_then(|init| inside::read(&init, "/etc/ssh/sshd_config.d/50-orch.conf").ok());
-    let port = |line: &str| line.strip_prefix("Port ")?.trim().parse().ok();
-    settings.and_then(|text| text.lines().find_map(port)).unwrap_or(22)
 }
 
 impl LocalWay {

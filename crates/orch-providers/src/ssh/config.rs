@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use super::quote;
-use super::settings::SshSettings;
+use super::settings::{SshSettings, Whereabouts};
 use super::way::Hop;
 
 /// How a hop is reached through the one before it.
@@ -100,12 +100,16 @@ fn everywhere(settings: &SshSettings) -> Result<String, String> {
     ServerAliveInterval {interval}
     ServerAliveCountMax {count}
     ControlPersist {idle}
-",
+{kex}",
         identity = path(&settings.identity)?,
         connect = settings.connect.as_secs().max(1),
         interval = settings.alive_interval.as_secs().max(1),
         count = settings.alive_count,
         idle = settings.idle.as_secs().max(1),
+        kex = match settings.whereabouts {
+            Whereabouts::Here => "    KexAlgorithms ^curve25519-sha256\n",
+            Whereabouts::Elsewhere => "",
+        },
     ))
 }
 

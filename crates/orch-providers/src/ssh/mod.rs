@@ -23,5 +23,5 @@ mod way;
 pub use client::Ssh;
 pub use connection::Connection;
 pub use keys::{KeyError, ensure_identity, make_host_key};
-pub use settings::SshSettings;
+pub use settings::{SshSettings, Whereabouts};
 pub use way::{Hop, Way, Wayfinder};

@@ -14,6 +14,9 @@ pub struct SshSettings {
     pub identity: PathBuf,
     /// The `ssh` program.
     pub ssh: PathBuf,
+    /// Where the nodes are. On this very computer nobody can record what is said, so the quick key exchange comes first:
+    /// the one that is safe from computers to come costs ten times as much, on both sides.
+    pub whereabouts: Whereabouts,
     /// How long a node may take until it answers at all: it may still be booting.
     pub reach: Duration,
     /// How long one try to connect may take, in whole seconds.
@@ -36,6 +39,15 @@ pub struct SshSettings {
     pub limits: Limits,
 }
 
+/// Where nodes are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Whereabouts {
+    /// On this very computer.
+    Here,
+    /// Anywhere.
+    Elsewhere,
+}
+
 impl SshSettings {
     /// The usual patience.
     pub fn new(folder: PathBuf, identity: PathBuf) -> Self {
@@ -43,6 +55,7 @@ impl SshSettings {
             folder,
             identity,
             ssh: "ssh".into(),
+            whereabouts: Whereabouts::Elsewhere,
             reach: Duration::from_mins(1),
             connect: Duration::from_secs(10),
             first_wait: Duration::from_millis(50),

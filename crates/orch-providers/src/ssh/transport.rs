@@ -44,7 +44,7 @@ impl Ssh {
     ) -> Result<Configured, TransportError> {
         let settings = self.settings();
         let deadline = Instant::now() + settings.limits.apply + settings.limits.health;
-        let mut wait = settings.first_wait;
+        let (mut wait, mut is_first) = (settings.first_wait, true);
         loop {
             let connection = Arc::new(self.reach_by(target, way).await?);
             work.connection = Some(Arc::clone(&connection));
@@ -53,12 +53,23 @@ impl Ssh {
                 Err(error) if error.is_passing() && Instant::now() + wait < deadline => {
                     target.progress.say("the connection broke, connecting again");
                     tokio::time::sleep(wait).await;
-                    wait = (wait * 2).min(settings.longest_wait);
+                    (wait, is_first) = ((wait * 2).min(settings.longest_wait), false);
                 }
+                Ok(done) if !is_first => return Ok(guessed(done)),
                 ended => return ended,
             }
         }
     }
+}
+
+/// What was answered after a connection broke. Whether the try before changed something is not known, and what waits for a
+/// change must not miss one.
+fn guessed(done: Configured) -> Configured {
+    if done.changed {
+        return done;
+    }
+    let guess = "changed, as far as is known: the connection broke while it was at it".to_owned();
+    Configured { changed: true, notes: done.notes.into_iter().chain([guess]).collect() }
 }
 
 /// Work that a node does for us. Let go of while there is a connection, the node is told to end it.

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot set its scene has failed")]
 
 mod hops;
+mod node;
 mod people;
 mod pushing;
 mod reaching;

@@ -116,12 +116,19 @@ impl Plan {
         self.start_by(command)
     }
 
-    /// The same in a world of its own: what it keeps under `/var/lib` and `/etc` is not this machine's.
+    /// The same in a world of its own: what is changed there is not this machine's.
     pub(crate) fn start_apart(self) -> Sshd {
-        const SETUP: &str = "mount --make-rprivate / && mount -t tmpfs none /mnt && for part in etc var home root; do \
-                             mkdir -p /mnt/$part /mnt/$part.work && mount -t overlay overlay -o \
-                             lowerdir=/$part,upperdir=/mnt/$part,workdir=/mnt/$part.work /$part || exit 9; done && \
-                             rm -rf /var/lib/orch && exec \"$@\"";
+        const SETUP: &str = "set -e
+            mount --make-rprivate /
+            mount -t tmpfs none /mnt
+            for part in etc var home root; do
+                mkdir /mnt/$part /mnt/$part.work
+                mount -t overlay none -o lowerdir=/$part,upperdir=/mnt/$part,workdir=/mnt/$part.work /$part
+            done
+            mount -t tmpfs none /run
+            mkdir /run/sshd
+            rm -rf /var/lib/orch
+            exec \"$@\"";
         let mut command = Command::new("unshare");
         command.args(["--mount", "--uts", "--", "sh", "-c", SETUP, "sh", SSHD]);
         self.start_by(command)

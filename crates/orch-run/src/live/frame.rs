@@ -28,12 +28,16 @@ const PHASE_WIDTH: usize = 9;
 const MARK_WIDTH: usize = 4;
 
 impl Frame {
+    /// Nothing is shown before a run has begun.
     pub(super) fn of(scene: &Scene, width: usize, height: usize, now: Instant) -> Self {
+        let Some(began) = scene.began else {
+            return Self { lines: Vec::new() };
+        };
         let names = scene.rows.iter().map(|row| row.name.chars().count()).max().unwrap_or(0);
         // One line is the bar's, and one stays free for the cursor.
         let room = height.saturating_sub(2).max(1);
         let (shown, hidden) = choose(&scene.rows, room);
-        let elapsed = scene.began.map_or(Duration::ZERO, |began| now.saturating_duration_since(began));
+        let elapsed = now.saturating_duration_since(began);
         let mut lines: Vec<FrameLine> = shown.iter().map(|row| node_line(row, names, width, now)).collect();
         if !hidden.is_empty() {
             lines.push(plain(&format!("    and {} more: {}", hidden.len(), counts(&hidden)), width));

@@ -77,6 +77,29 @@ impl Standing {
     }
 }
 
+/// What was observed, where a node that says it has drifted counts as one whose configuration is not known: a plan then
+/// applies it anew. Asks every picked node that runs, all at once and each for at most `deadline`; what a node that does
+/// not answer has is taken from its host.
+pub async fn minding_drift(
+    fleet: &Fleet,
+    only: &Selection,
+    observed: &Observed,
+    doors: &Doors,
+    deadline: Duration,
+) -> Result<Observed, Problems> {
+    let nodes = picked(fleet, only)?;
+    let inspected = inspect_all(fleet, &nodes, observed, doors, deadline).await;
+    let mut minded = observed.clone();
+    for (node, inspected) in nodes.iter().zip(&inspected) {
+        if let Some(Inspected::Seen(inspection)) = inspected {
+            let known = inspection.applied.map_or(Applied::Never, Applied::Digest);
+            let applied = if inspection.drift().next().is_some() { Applied::Unknown } else { known };
+            set_applied(fleet, node, applied, &mut minded);
+        }
+    }
+    Ok(minded)
+}
+
 /// Everything as wanted is 0; nothing that works is 1; whatever is between them is 2, and so is something left over.
 fn exit_code(conditions: impl IntoIterator<Item = NodeCondition>, leftovers: usize) -> ExitCode {
     let (mut total, mut wanted, mut broken) = (0, 0, 0);
@@ -101,17 +124,21 @@ fn better_known(
 ) -> Observed {
     let mut better = observed.clone();
     for (node, inspected) in nodes.iter().zip(inspected) {
-        let Some(Inspected::Seen(Inspection { applied: Some(applied), .. })) = inspected else {
-            continue;
-        };
-        if let Some(HostView::Seen { machines, .. }) = better.hosts.get_mut(&node.identity.host) {
-            let is_it = |marks: &orch_plan::Marks| marks.is_of(&fleet.site, &node.identity);
-            for machine in machines.iter_mut().filter(|machine| machine.marks.as_ref().is_some_and(is_it)) {
-                machine.applied = Applied::Digest(*applied);
-            }
+        if let Some(Inspected::Seen(Inspection { applied: Some(applied), .. })) = inspected {
+            set_applied(fleet, node, Applied::Digest(*applied), &mut better);
         }
     }
     better
+}
+
+fn set_applied(fleet: &Fleet, node: &Node, applied: Applied, observed: &mut Observed) {
+    let Some(HostView::Seen { machines, .. }) = observed.hosts.get_mut(&node.identity.host) else {
+        return;
+    };
+    let is_it = |marks: &orch_plan::Marks| marks.is_of(&fleet.site, &node.identity);
+    for machine in machines.iter_mut().filter(|machine| machine.marks.as_ref().is_some_and(is_it)) {
+        machine.applied = applied;
+    }
 }
 
 fn standing(

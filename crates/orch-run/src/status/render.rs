@@ -41,7 +41,8 @@ impl fmt::Display for Standing {
                 "  ? left over    {node:width$}  `{machine}` is no longer described; `destroy --only {node}` removes it"
             )?;
         }
-        write_counts(f, self)
+        write_counts(f, self)?;
+        write_hints(f, self)
     }
 }
 
@@ -129,6 +130,20 @@ fn write_counts(f: &mut fmt::Formatter<'_>, standing: &Standing) -> fmt::Result 
     }
     if !standing.leftovers.is_empty() {
         write!(f, " · {} left over", standing.leftovers.len())?;
+    }
+    Ok(())
+}
+
+/// The verbs that mend what is amiss.
+fn write_hints(f: &mut fmt::Formatter<'_>, standing: &Standing) -> fmt::Result {
+    use NodeCondition::{Differs, Drifted, Missing, Stopped, Stranger, Unfinished};
+    let has =
+        |conditions: &[NodeCondition]| conditions.iter().any(|condition| standing.count(*condition) > 0);
+    if has(&[Drifted]) {
+        f.write_str("\nhint: `orch config` mends what has drifted")?;
+    }
+    if has(&[Missing, Stopped, Stranger, Unfinished, Differs]) {
+        f.write_str("\nhint: `orch create` makes, starts and changes what is not as wanted")?;
     }
     Ok(())
 }

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use orch_model::Fleet;
-use orch_plan::{Applied, MachineState, Selection};
-use orch_run::status::ConfigState;
+use orch_plan::{Applied, Goal, MachineState, Selection, Verb, plan};
+use orch_run::status::{ConfigState, minding_drift};
 use orch_run::{Doors, Standing};
 
 use crate::common::{Driver, memory, own_fleet, stranger};
@@ -109,4 +109,18 @@ async fn looking_changes_nothing() {
     let before = world.world();
     look(&fleet, &driver, &doors(&[("a", Answer::Drifted)])).await;
     assert_eq!(world.world(), before);
+}
+
+#[tokio::test]
+async fn a_plan_that_minds_drift_applies_anew_what_has_drifted_and_nothing_else() {
+    let (world, fleet) = (memory(), own_fleet("", NODES));
+    let driver = Driver::of(&world);
+    driver.create(&fleet).await;
+    let observed = driver.observed().await;
+    for (answer, expected) in [(Answer::Well, [0, 0]), (Answer::Drifted, [0, 1]), (Answer::Gone, [0, 0])] {
+        let doors = doors(&[("b", answer)]);
+        let minded = minding_drift(&fleet, &Selection::All, &observed, &doors, DEADLINE).await.unwrap();
+        let plan = plan(&fleet, &minded, &Goal::of(Verb::Config)).unwrap();
+        assert_eq!([plan.nodes[0].up.len(), plan.nodes[1].up.len()], expected, "{plan}");
+    }
 }

@@ -1,5 +1,5 @@
-//! How orch comes into a machine that it has just made: an account, a key that opens it, and leave to become root for one
-//! program. Runs inside the machine's root.
+//! How orch comes into a machine: an account, a key that opens it, and leave to become root for one program. Runs inside
+//! the machine's root.
 
 use std::fs::{self, OpenOptions, Permissions};
 use std::io::{self, Write};
@@ -8,19 +8,48 @@ use std::path::Path;
 
 use orch_model::{PublicKey, UserName};
 
+use super::super::image::{SSH_SERVERS, SUDOS};
+
+/// What opens a machine, and by what the machine is known again.
+pub(super) struct Keys<'a> {
+    /// The public half of the driver's key.
+    pub(super) access: &'a PublicKey,
+    /// The private half of the machine's own.
+    pub(super) host_private: &'a [u8],
+    pub(super) host_public: &'a PublicKey,
+}
+
 /// Makes the account if it is missing, pins the machine's host key and lets the driver's key in.
-pub(super) fn let_in(user: &UserName, access: &PublicKey, host_key: &[u8], is_ours: bool) -> io::Result<()> {
+pub(super) fn let_in(user: &UserName, keys: &Keys<'_>) -> io::Result<()> {
     make_account(user)?;
     fs::create_dir_all("/etc/ssh/orch_keys")?;
-    replace(Path::new("/etc/ssh/ssh_host_ed25519_key"), host_key, 0o600)?;
-    replace(&Path::new("/etc/ssh/orch_keys").join(user.as_str()), format!("{access}\n").as_bytes(), 0o644)?;
-    if is_ours {
+    replace(Path::new("/etc/ssh/ssh_host_ed25519_key"), keys.host_private, 0o600)?;
+    let public = format!("{}\n", keys.host_public);
+    replace(Path::new("/etc/ssh/ssh_host_ed25519_key.pub"), public.as_bytes(), 0o644)?;
+    let access = format!("{}\n", keys.access);
+    replace(&Path::new("/etc/ssh/orch_keys").join(user.as_str()), access.as_bytes(), 0o644)
+}
+
+/// Has the SSH server of an image use these keys. It brings settings of its own, and the first value of each counts.
+pub(super) fn open_server(user: &UserName) -> io::Result<()> {
+    let main = Path::new("/etc/ssh/sshd_config");
+    let has_one_of = |places: &[&str]| places.iter().any(|place| Path::new(place).exists());
+    if !has_one_of(&SSH_SERVERS) || !main.exists() {
+        return Err(io::Error::other("its image has no SSH server"));
+    }
+    if user.as_str() != "root" && !has_one_of(&SUDOS) {
+        return Err(io::Error::other("its image has no `sudo`"));
+    }
+    let settings = "HostKey /etc/ssh/ssh_host_ed25519_key\n\
+                    AuthorizedKeysFile .ssh/authorized_keys /etc/ssh/orch_keys/%u\n";
+    fs::create_dir_all("/etc/ssh/sshd_config.d")?;
+    replace(Path::new("/etc/ssh/sshd_config.d/00-orch-access.conf"), settings.as_bytes(), 0o644)?;
+    let found = fs::read_to_string(main)?;
+    let includes = |line: &str| line.trim_start().starts_with("Include") && line.contains("/sshd_config.d/");
+    if found.lines().any(includes) {
         return Ok(());
     }
-    // An image brings settings of its own, and the first value of each counts.
-    let settings = "HostKey /etc/ssh/ssh_host_ed25519_key\nAuthorizedKeysFile .ssh/authorized_keys /etc/ssh/orch_keys/%u\n";
-    fs::create_dir_all("/etc/ssh/sshd_config.d")?;
-    replace(Path::new("/etc/ssh/sshd_config.d/10-orch-access.conf"), settings.as_bytes(), 0o644)
+    replace(main, format!("Include /etc/ssh/sshd_config.d/*.conf\n{found}").as_bytes(), 0o644)
 }
 
 /// Lets the account become root for one program, without a password.
@@ -31,15 +60,6 @@ pub(super) fn allow(user: &UserName, program: &str) -> io::Result<()> {
     // By way of `env`, as the driver runs it.
     let rule = format!("{user} ALL=(root) NOPASSWD: {program}, /usr/bin/env -- {program} *\n");
     replace(Path::new("/etc/sudoers.d/00-orch-access"), rule.as_bytes(), 0o440)
-}
-
-/// Makes the machine's own name one that it can look up; there is no name server for it.
-pub(super) fn know_yourself(name: &str) -> io::Result<()> {
-    let hosts = fs::read_to_string("/etc/hosts").unwrap_or_default();
-    if hosts.lines().any(|line| line.starts_with("127.0.1.1")) {
-        return Ok(());
-    }
-    append(Path::new("/etc/hosts"), &hosts, &format!("127.0.1.1 {name}\n"))
 }
 
 fn make_account(user: &UserName) -> io::Result<()> {
@@ -68,14 +88,14 @@ fn make_account(user: &UserName) -> io::Result<()> {
 }
 
 /// Adds a line to a file, by way of a whole new one.
-fn append(path: &Path, text: &str, line: &str) -> io::Result<()> {
+pub(super) fn append(path: &Path, text: &str, line: &str) -> io::Result<()> {
     let mode = fs::metadata(path).map_or(0o600, |about| about.permissions().mode() & 0o7777);
     let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
     replace(path, format!("{text}{end}{line}").as_bytes(), mode)
 }
 
 /// Writes a whole new file in place of the old one; one that is as wanted is left.
-fn replace(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
+pub(super) fn replace(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
     if fs::read(path).is_ok_and(|found| found == content) {
         return Ok(());
     }

@@ -11,9 +11,12 @@ use std::time::{Duration, Instant};
 
 use rustix::thread::CapabilitySet;
 
+use super::super::disk;
+use super::super::image::INITS;
 use super::super::machine::Standing;
 use super::super::record::{Folder, Record};
-use super::accounts;
+use super::accounts::{self, Keys};
+use super::identity;
 use super::root::{Root, assemble};
 use super::talk::{GO, HERE, READY, expect, say};
 use super::{BootError, Doing, PROGRAM, RUN};
@@ -34,9 +37,10 @@ pub(crate) fn init(folder: &Folder, uplink: &Path, standing: Standing) -> Result
         program,
     };
     assemble(&root, standing)?;
+    let own = if record.shares_programs { None } else { Some(own_init()?) };
     settle(&record, standing, host_key.as_deref())?;
     drop_powers()?;
-    if record.shares_programs { run_ours() } else { run_own(&record) }
+    own.map_or_else(run_ours, |own| run_own(&own, &record))
 }
 
 /// The program that configures the machine, as this machine has it: `orch` itself where the machine shares this
@@ -69,15 +73,15 @@ fn settle(record: &Record, standing: Standing, host_key: Option<&[u8]>) -> Resul
             mark("sshd-wanted")?;
         }
     }
-    let name = fs::read_to_string("/etc/hostname").ok().map(|name| name.trim().to_owned());
-    let name = name.filter(|name| !name.is_empty() && record.shares_programs);
-    let name = name.unwrap_or_else(|| record.marks.node.to_string());
-    rustix::system::sethostname(name.as_bytes()).doing("set its host name")?;
-    if record.shares_programs {
-        accounts::know_yourself(&name).doing("write down its host name")?;
-    }
-    if let (Some(key), Some(access)) = (host_key, &record.access) {
-        accounts::let_in(&record.user, access, key, record.shares_programs).doing("let orch in")?;
+    identity::become_oneself(record).doing("write down who it is")?;
+    if let (Some(host_private), Some(host_public), Some(access)) =
+        (host_key, &record.host_key, &record.access)
+    {
+        let keys = Keys { access, host_private, host_public };
+        accounts::let_in(&record.user, &keys).doing("let orch in")?;
+        if !record.shares_programs {
+            accounts::open_server(&record.user).doing("let orch in")?;
+        }
     }
     accounts::allow(&record.user, PROGRAM).doing("let orch become root")
 }
@@ -108,12 +112,16 @@ fn run_ours() -> Result<ExitCode, BootError> {
     Ok(orch_node::init::run(&orch_node::init::Settings::default()))
 }
 
+/// The init that the image brings. With it come libraries of its own, and what configures the machine must run there.
+fn own_init() -> Result<PathBuf, BootError> {
+    let found = INITS.map(PathBuf::from).into_iter().find(|path| path.exists());
+    let init = found.ok_or_else(|| BootError::NoInit(INITS.map(PathBuf::from).to_vec()))?;
+    let tried = disk::run(Command::new(PROGRAM).arg("--version"), &[0]);
+    tried.doing("run the program that configures it with the libraries of its image").map(|()| init)
+}
+
 /// Runs the init that the image brings.
-fn run_own(record: &Record) -> Result<ExitCode, BootError> {
-    let places =
-        ["/sbin/init", "/usr/lib/systemd/systemd", "/init", "/nix/var/nix/profiles/system/init", "/bin/init"];
-    let found = places.map(PathBuf::from).into_iter().find(|path| path.exists());
-    let init = found.ok_or_else(|| BootError::NoInit(places.map(PathBuf::from).to_vec()))?;
+fn run_own(init: &Path, record: &Record) -> Result<ExitCode, BootError> {
     say(io::stdout(), READY)?;
     let_go()?;
     let variables: [(&str, OsString); 3] = [
@@ -121,7 +129,7 @@ fn run_own(record: &Record) -> Result<ExitCode, BootError> {
         ("container_uuid", record.marks.uuid.to_string().into()),
         ("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin".into()),
     ];
-    let failed = Command::new(&init).env_clear().envs(variables).current_dir("/").exec();
+    let failed = Command::new(init).env_clear().envs(variables).current_dir("/").exec();
     Err(failed).doing(format!("run `{}`", init.display()))
 }
 

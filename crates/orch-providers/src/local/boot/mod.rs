@@ -8,6 +8,7 @@
 
 mod accounts;
 mod discard;
+mod identity;
 mod inside;
 mod outside;
 mod root;

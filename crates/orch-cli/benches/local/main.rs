@@ -1,0 +1,106 @@
+//! Machines on this computer, beside Ansible in the same run: creating them, doing nothing to them, changing one file on
+//! each over real SSH, running one program on each.
+//!
+//! `cargo bench -p orch-cli --bench local` prints the tables of docs/benchmarks.md; it needs root, sshd and Debian's
+//! `ansible-core`. Without `--bench` a single node shows that it still works.
+
+#![expect(clippy::print_stdout, reason = "the tables are what this program is for")]
+#![expect(clippy::unwrap_used, reason = "a benchmark that cannot set its scene has failed")]
+
+mod ansible;
+mod site;
+mod usage;
+
+use std::time::Duration;
+use std::{env, fs};
+
+use ansible::Ansible;
+use site::Site;
+use usage::measure;
+
+/// How often each command runs, by turns; the median counts.
+const TURNS: usize = 5;
+
+fn main() {
+    if !env::args().any(|argument| argument == "--bench") {
+        let site = Site::of(1);
+        site.orch("create");
+        site.orch("destroy --yes");
+        return;
+    }
+    creating();
+    println!();
+    beside_ansible();
+}
+
+/// What it costs to make nodes without a configuration, to look at them, and what an idle one uses.
+fn creating() {
+    println!(
+        "| nodes | create | CPU per node | no-op create | destroy | memory per idle node, without sshd |"
+    );
+    println!("|---:|---:|---:|---:|---:|---:|");
+    for nodes in [1, 20, 100] {
+        let site = Site::bare(nodes);
+        // The first one prepares the image that the others are copied from.
+        site.orch("create --only node-1");
+        site.orch("destroy --yes");
+        let made = measure(|| site.orch("create"));
+        let noop = measure(|| site.orch("create"));
+        let memory = site.memory_of_inits() / nodes;
+        let gone = measure(|| site.orch("destroy --yes"));
+        println!(
+            "| {nodes} | {} | {} | {} | {} | {:.1} MiB |",
+            millis(made.wall),
+            millis(made.cpu / u32::try_from(nodes).unwrap()),
+            millis(noop.wall),
+            millis(gone.wall),
+            f64::from(u32::try_from(memory).unwrap()) / 1024.0
+        );
+    }
+}
+
+fn beside_ansible() {
+    let Some(ansible) = Ansible::find() else {
+        println!("no ansible in PATH: the comparison is skipped");
+        return;
+    };
+    println!("| nodes | what | orch | ansible | ansible / orch |\n|---:|---|---:|---:|---:|");
+    for nodes in [8, 32, 64] {
+        let site = Site::of(nodes);
+        site.orch("create");
+        let inventory = ansible.inventory(&site);
+        // Both have their connections from now on, as far as they keep them.
+        inventory.copy("warm\n");
+        site.change("warm\n");
+        site.orch("config");
+        let mut times = [(); 6].map(|()| Vec::new());
+        for turn in 0..TURNS {
+            let text = format!("turn {turn} of {nodes}\n");
+            site.change(&text);
+            times[0].push(measure(|| site.orch("config")).wall);
+            times[1].push(measure(|| inventory.copy(&text)).wall);
+            times[2].push(measure(|| site.orch("create")).wall);
+            times[3].push(measure(|| inventory.copy(&text)).wall);
+            times[4].push(measure(|| site.orch("exec -- true")).wall);
+            times[5].push(measure(|| inventory.raw("true")).wall);
+            site.assert_all_have(&text);
+        }
+        for (row, what) in ["a changed file", "nothing to do", "exec true"].into_iter().enumerate() {
+            let (ours, theirs) = (median(&mut times[2 * row]), median(&mut times[2 * row + 1]));
+            let ratio = theirs.as_secs_f64() / ours.as_secs_f64();
+            println!("| {nodes} | {what} | {} | {} | {ratio:.1} |", millis(ours), millis(theirs));
+        }
+        site.orch("destroy --yes");
+    }
+    let load = fs::read_to_string("/proc/loadavg").unwrap();
+    println!("\nload at the end: {load}");
+}
+
+fn median(times: &mut [Duration]) -> Duration {
+    times.sort_unstable();
+    times[times.len() / 2]
+}
+
+fn millis(time: Duration) -> String {
+    format!("{:.0} ms", time.as_secs_f64() * 1000.0)
+}

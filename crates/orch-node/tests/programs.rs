@@ -1,0 +1,293 @@
+//! What is done by programs of the node: packages, services, the SSH server, fail2ban. The programs are scripts that write
+//! down what they were asked, so that no test installs anything.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot set its scene has failed")]
+
+mod common;
+
+use std::path::Path;
+
+use common::{Tree, file, is_root, of, role};
+use orch_model::ApplyStatus;
+use orch_model::config::Role;
+
+const SHARES_PROGRAMS: &str = "/run/orch/shares-programs";
+
+fn with_packages(names: &[&str]) -> Role {
+    let mut role = role();
+    role.packages = names.iter().map(|name| name.parse().unwrap()).collect();
+    role
+}
+
+/// A tree with a stand-in for apt: it knows `htop`, `vim` and `libc6:amd64`, and has what is in a file.
+fn with_apt(installed: &str) -> Tree {
+    let tree = Tree::new();
+    tree.write("/db/installed", installed);
+    tree.write("/db/calls", "");
+    let db = tree.at("/db").display().to_string();
+    tree.program(
+        "/usr/bin/dpkg-query",
+        &format!("while read -r name; do printf '%s\\t%s\\t1.0\\tinstalled\\n' \"$name\" \"${{name%%:*}}\"; done < '{db}/installed'; exit 1"),
+    );
+    tree.program(
+        "/usr/bin/apt-get",
+        &format!(
+            "echo \"$DEBIAN_FRONTEND $*\" >> '{db}/calls'
+             case \" $* \" in *' update '*|*' update') exit 0;; esac
+             while test \"$1\" != --; do shift; done; shift
+             for name; do case \"$name\" in htop|vim|libc6:amd64|fail2ban) ;; *) echo \"E: Unable to locate package $name\" >&2; exit 100;; esac; done
+             for name; do echo \"$name\" >> '{db}/installed'; done"
+        ),
+    );
+    tree
+}
+
+fn calls(tree: &Tree) -> Vec<String> {
+    tree.read("/db/calls").lines().map(String::from).collect()
+}
+
+#[test]
+fn all_missing_packages_are_installed_in_one_call_and_reported_each() {
+    let tree = with_apt("vim\n");
+    let role = with_packages(&["htop", "vim", "libc6:amd64"]);
+    let report = tree.apply(&role);
+    assert_eq!(report.status, ApplyStatus::Complete, "{report:?}");
+    let changed = |name| of(&report.resources, "package", name).changed;
+    assert_eq!((changed("htop"), changed("vim"), changed("libc6:amd64")), (true, false, true));
+    assert_eq!(
+        calls(&tree),
+        [
+            "noninteractive -y -q --no-install-recommends -o DPkg::Lock::Timeout=120 install -- htop libc6:amd64"
+        ]
+    );
+    assert!(!tree.apply(&role).changed());
+    assert_eq!(calls(&tree).len(), 1);
+}
+
+#[test]
+fn a_package_that_cannot_be_had_keeps_no_other_out() {
+    let tree = with_apt("");
+    let report = tree.apply(&with_packages(&["nonsense", "htop"]));
+    assert_eq!(report.status, ApplyStatus::Failed);
+    assert!(of(&report.resources, "package", "htop").changed);
+    let why = of(&report.resources, "package", "nonsense").detail.clone().unwrap();
+    assert!(why.contains("Unable to locate package nonsense"), "{why}");
+    assert!(
+        calls(&tree).iter().any(|call| call.ends_with("update")),
+        "the lists are fetched before giving up"
+    );
+}
+
+#[test]
+fn a_version_that_is_asked_for_must_be_the_one_that_is_there() {
+    let tree = with_apt("htop\n");
+    let seen = tree.inspect(&with_packages(&["htop=1.0", "htop=2.0", "htop/stable"]));
+    let drift: Vec<&str> =
+        seen.drift().filter(|one| one.kind == "package").map(|one| one.name.as_str()).collect();
+    assert_eq!(drift, ["htop=2.0"]);
+    assert_eq!(calls(&tree).len(), 0, "looking installs nothing");
+}
+
+#[test]
+fn a_node_that_shares_its_machines_programs_has_what_is_there_and_skips_the_rest() {
+    let tree = with_apt("vim\n");
+    tree.write(SHARES_PROGRAMS, "");
+    let report = tree.apply(&with_packages(&["vim", "htop"]));
+    assert_eq!(report.status, ApplyStatus::Complete);
+    assert_eq!(of(&report.resources, "package", "vim").skipped, None);
+    assert_eq!(of(&report.resources, "package", "htop").skipped.as_deref(), Some("not installable here"));
+    assert_eq!(calls(&tree).len(), 0);
+}
+
+#[test]
+fn other_package_managers_are_found_by_their_programs() {
+    for (query, install, wanted) in [
+        ("/usr/bin/rpm", "/usr/bin/dnf", "-y install -- htop"),
+        ("/usr/bin/pacman", "/usr/bin/pacman", "-S --noconfirm --needed -- htop"),
+    ] {
+        let tree = Tree::new();
+        let db = tree.at("/db").display().to_string();
+        tree.folder("/db");
+        let script = format!(
+            "case \"$1\" in -q|-Q) test -e '{db}/has'; exit $?;; esac; echo \"$*\" > '{db}/call'; : > '{db}/has'"
+        );
+        tree.program(query, &script);
+        tree.program(install, &script);
+        let report = tree.apply(&with_packages(&["htop"]));
+        assert_eq!(report.status, ApplyStatus::Complete, "{report:?}");
+        assert_eq!(tree.read("/db/call").trim_end(), wanted);
+    }
+    let report = Tree::new().apply(&with_packages(&["htop"]));
+    assert!(report.error.unwrap().contains("no package manager that orch knows"));
+}
+
+/// A tree on which systemd seems to run; the state of units is in files.
+fn with_systemd() -> Tree {
+    let tree = Tree::new();
+    tree.folder("/run/systemd/system");
+    tree.folder("/db");
+    let db = tree.at("/db").display().to_string();
+    tree.program(
+        "/usr/bin/systemctl",
+        &format!(
+            "verb=$1; for unit; do :; done
+             echo \"$*\" >> '{db}/calls'
+             test -e \"{db}/$unit\" || {{ echo LoadState=not-found; echo ActiveState=inactive; exit 0; }}
+             case $verb in
+                 show) cat \"{db}/$unit\";;
+                 enable) printf 'LoadState=loaded\\nActiveState=active\\nUnitFileState=enabled\\n' > \"{db}/$unit\";;
+                 disable) printf 'LoadState=loaded\\nActiveState=inactive\\nUnitFileState=disabled\\n' > \"{db}/$unit\";;
+             esac"
+        ),
+    );
+    tree
+}
+
+const RUNS: &str = "LoadState=loaded\nActiveState=active\nUnitFileState=enabled\n";
+const RESTS: &str = "LoadState=loaded\nActiveState=inactive\nUnitFileState=disabled\n";
+
+#[test]
+fn services_are_made_to_run_and_to_rest() {
+    let tree = with_systemd();
+    tree.write("/db/chrony", RESTS);
+    tree.write("/db/nginx", RUNS);
+    tree.write("/db/rpcbind", RUNS);
+    let mut role = role();
+    role.services.enable = vec!["chrony".parse().unwrap(), "nginx".parse().unwrap()];
+    role.services.disable = vec!["rpcbind".parse().unwrap(), "not-here".parse().unwrap()];
+    let report = tree.apply(&role);
+    assert_eq!(report.status, ApplyStatus::Complete, "{report:?}");
+    let changed = |name| of(&report.resources, "service", name).changed;
+    assert_eq!((changed("chrony"), changed("nginx"), changed("rpcbind")), (true, false, true));
+    assert!(tree.read("/db/calls").contains("enable --now -- chrony\n"));
+    assert!(!tree.apply(&role).changed());
+    role.services.enable = vec!["ghost".parse().unwrap()];
+    assert!(tree.apply(&role).error.unwrap().contains("systemd knows no unit `ghost`"));
+}
+
+#[test]
+fn services_are_skipped_where_there_is_no_systemd() {
+    let tree = Tree::new();
+    let mut role = role();
+    role.services.enable = vec!["chrony".parse().unwrap()];
+    let report = tree.apply(&role);
+    assert_eq!(report.status, ApplyStatus::Complete);
+    assert_eq!(of(&report.resources, "service", "chrony").skipped.as_deref(), Some("no systemd here"));
+}
+
+#[test]
+fn fail2ban_is_installed_configured_and_run_and_its_jail_goes_when_it_is_unwanted() {
+    let mut role = role();
+    role.fail2ban = true;
+    let report = Tree::new().apply(&role);
+    assert!(of(&report.resources, "fail2ban", "sshd").skipped.as_ref().unwrap().contains("systemd"));
+    let tree = with_systemd();
+    tree.program("/usr/bin/fail2ban-server", "");
+    tree.write("/db/fail2ban.service", RESTS);
+    let report = tree.apply(&role);
+    assert_eq!(report.status, ApplyStatus::Complete, "{report:?}");
+    assert!(tree.read("/etc/fail2ban/jail.d/orch.local").contains("[sshd]\nenabled = true\nport = 22\n"));
+    assert!(!tree.apply(&role).changed());
+    role.fail2ban = false;
+    assert!(tree.apply(&role).changed());
+    assert!(!tree.at("/etc/fail2ban/jail.d/orch.local").exists());
+    assert!(!tree.apply(&role).changed());
+}
+
+/// A tree with an SSH server that likes a configuration where `script` succeeds; `$3` is the file that it is shown.
+fn with_sshd(main: &str, script: &str) -> Tree {
+    let tree = Tree::new();
+    tree.write("/etc/ssh/sshd_config", main);
+    tree.program("/usr/sbin/sshd", script);
+    tree
+}
+
+const INCLUDE: &str = "Include /etc/ssh/sshd_config.d/*.conf\n";
+const OURS: &str = "/etc/ssh/sshd_config.d/50-orch.conf";
+
+#[test]
+fn settings_of_the_ssh_server_count_only_once_it_finds_them_good() {
+    let tree = with_sshd(INCLUDE, "echo 'bad configuration' >&2; exit 255");
+    let report = tree.apply(&role());
+    let why = of(&report.resources, "sshd", "port 22").detail.clone().unwrap();
+    assert!(why.contains("bad configuration"), "{why}");
+    let left = std::fs::read_dir(tree.at("/etc/ssh/sshd_config.d")).unwrap().count();
+    assert_eq!((left, tree.at("/etc/ssh/.orch-trial").exists()), (0, false));
+    tree.program(
+        "/usr/sbin/sshd",
+        "test \"$1 $2\" = '-t -f' && grep -q '^PermitRootLogin prohibit-password$' \"$3\"",
+    );
+    let report = tree.apply(&role());
+    assert_eq!(report.status, ApplyStatus::Complete, "{report:?}");
+    assert!(
+        tree.read(OURS).ends_with("Port 22\nPermitRootLogin prohibit-password\nPasswordAuthentication no\n")
+    );
+    assert!(!tree.apply(&role()).changed());
+}
+
+#[test]
+fn the_servers_own_file_is_made_to_include_ours_and_keeps_the_rest() {
+    let rest = "# mine\nX11Forwarding no\nMatch User git\n  PermitRootLogin no\n";
+    let tree = with_sshd(rest, "exit 0");
+    assert_eq!(tree.apply(&role()).status, ApplyStatus::Complete);
+    assert_eq!(tree.read("/etc/ssh/sshd_config"), format!("{INCLUDE}{rest}"));
+    assert!(!tree.apply(&role()).changed());
+}
+
+#[test]
+fn who_says_otherwise_before_us_is_named() {
+    let tree = with_sshd(INCLUDE, "exit 0");
+    tree.write("/etc/ssh/sshd_config.d/10-vendor.conf", "PermitRootLogin yes\n");
+    let error = tree.apply(&role()).error.unwrap();
+    assert!(error.contains("10-vendor.conf says otherwise"), "{error}");
+    let tree = with_sshd(&format!("PasswordAuthentication yes\n{INCLUDE}"), "exit 0");
+    assert!(tree.apply(&role()).error.unwrap().contains("/etc/ssh/sshd_config says otherwise"));
+}
+
+#[test]
+fn a_servers_file_that_the_configuration_brings_is_not_changed_behind_its_back() {
+    let tree = with_sshd("", "exit 0");
+    let mut role = role();
+    role.files = vec![file("/etc/ssh/sshd_config", &format!("# all mine\n{INCLUDE}"))];
+    tree.apply(&role);
+    let report = tree.apply(&role);
+    assert_eq!((report.status, report.changed()), (ApplyStatus::Complete, false), "{report:?}");
+}
+
+#[test]
+fn the_real_ssh_server_agrees_with_what_is_written() {
+    if !Path::new("/usr/sbin/sshd").exists() || !is_root() {
+        println!("skipped: needs root and sshd");
+        return;
+    }
+    let tree = Tree::new();
+    let key = tree.at("/etc/ssh/host_key");
+    tree.folder("/etc/ssh");
+    let made = std::process::Command::new("ssh-keygen")
+        .args(["-q", "-t", "ed25519", "-N", "", "-f"])
+        .arg(&key)
+        .status()
+        .unwrap();
+    assert!(made.success());
+    tree.write("/etc/ssh/sshd_config", &format!("{INCLUDE}HostKey {}\n", key.display()));
+    tree.program("/usr/sbin/sshd", "mkdir -p /run/sshd; exec /usr/sbin/sshd \"$@\"");
+    let report = tree.apply(&role());
+    assert_eq!(report.status, ApplyStatus::Complete, "{report:?}");
+    // The control: it does refuse what it should.
+    tree.write("/etc/ssh/sshd_config", &format!("{INCLUDE}HostKey {}\nNonsense yes\n", key.display()));
+    std::fs::remove_file(tree.at(OURS)).unwrap();
+    assert!(tree.apply(&role()).error.unwrap().contains("Nonsense"));
+}
+
+#[test]
+fn a_node_without_an_ssh_server_skips_its_settings() {
+    let bare = Tree::new();
+    let shared = with_sshd(INCLUDE, "exit 0");
+    shared.write(SHARES_PROGRAMS, "");
+    for tree in [&bare, &shared] {
+        let report = tree.apply(&role());
+        assert_eq!(of(&report.resources, "sshd", "port 22").skipped.as_deref(), Some("no SSH server here"));
+    }
+    shared.write("/run/orch/sshd-wanted", "");
+    assert!(of(&shared.apply(&role()).resources, "sshd", "port 22").changed);
+}

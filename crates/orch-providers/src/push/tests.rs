@@ -1,0 +1,230 @@
+//! What a push makes of what a node answers. The node is a list of answers here; real ones are in `tests/`.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use orch_model::{
+    ApplyReport, ApplyStatus, Config, HealthReport, ManifestName, Mode, Request, ResourceReport, Scope,
+    Sources, parse, resolve,
+};
+use orch_run::{Configured, Ended, Progress, Target, TransportError};
+use uuid::Uuid;
+
+use super::{Binary, Limits, Program, configure, inspect};
+use crate::remote::{Remote, RunAs};
+
+/// A node that gives these answers, one after the other, and keeps what it was asked.
+struct Node {
+    answers: Mutex<VecDeque<Result<Ended, &'static str>>>,
+    asked: Mutex<Vec<String>>,
+}
+
+impl Node {
+    fn answering(answers: impl IntoIterator<Item = Result<Ended, &'static str>>) -> Self {
+        Self { answers: Mutex::new(answers.into_iter().collect()), asked: Mutex::default() }
+    }
+
+    /// The programs that were run, by their names, with the first argument of ours.
+    fn asked(&self) -> Vec<String> {
+        self.asked.lock().unwrap().clone()
+    }
+
+    async fn configure(&self, program: &Program, config: &Config) -> Result<Configured, TransportError> {
+        configure(self, program, &target(), config, &Limits::default()).await
+    }
+}
+
+#[async_trait]
+impl Remote for Node {
+    async fn run(&self, argv: &[String], _: RunAs, _: &[u8], _: Duration) -> Result<Ended, TransportError> {
+        let asked = if argv[0].contains("orch-node") { &argv[1] } else { &argv[0] };
+        self.asked.lock().unwrap().push(asked.clone());
+        let answer = self.answers.lock().unwrap().pop_front().unwrap_or_else(|| Ok(ended(0, "")));
+        answer.map_err(|why| TransportError::Unreachable {
+            node: target().identity,
+            why: why.into(),
+            evidence: vec![],
+        })
+    }
+}
+
+fn target() -> Target {
+    let identity = "m.web@father".parse().unwrap();
+    Target { identity, uuid: Uuid::nil(), mode: Mode::Push, progress: Progress::to_nobody() }
+}
+
+fn there() -> Program {
+    Program::There("/bin/orch-node".into())
+}
+
+fn ended(code: i32, stdout: &str) -> Ended {
+    Ended { code: Some(code), stdout: stdout.into(), stderr: b"a last word\n".to_vec() }
+}
+
+fn config(spec: &str) -> Config {
+    let spec = format!("schema_version: 1\n{spec}\n");
+    let manifest = "{ schema_version: 2, name: m, nodes: [ { name: web, type: vm, spec: base, preset: small, image: x } ] }";
+    let sources = Sources::from_texts([
+        ("site.yaml", "name: home"),
+        ("hosts/father.yaml", "provider: local"),
+        ("presets/small.yaml", "{ cores: 1, memory: 1024, disk: 10 }"),
+        ("specs/base.yaml", &*spec),
+        ("manifests/m.yaml", manifest),
+    ]);
+    let (name, host): (ManifestName, _) = ("m".parse().unwrap(), "father".parse().unwrap());
+    let catalog = parse(&sources, Scope::Manifest { name: &name, host: Some(&host) });
+    let catalog = catalog.unwrap_or_else(|problems| panic!("{problems}"));
+    let fleet = resolve(&catalog, &Request { manifest: name.clone(), host: Some(host.clone()), mode: None });
+    fleet.unwrap_or_else(|problems| panic!("{problems}")).nodes[0].config.clone().unwrap()
+}
+
+fn resource(kind: &str, name: &str) -> ResourceReport {
+    ResourceReport { kind: kind.into(), name: name.into(), changed: false, skipped: None, detail: None }
+}
+
+fn report(config: &Config, resources: Vec<ResourceReport>, error: Option<&str>) -> ApplyReport {
+    ApplyReport {
+        phase: "config".into(),
+        status: if error.is_some() { ApplyStatus::Failed } else { ApplyStatus::Complete },
+        node: config.node.clone(),
+        spec: config.spec.clone(),
+        spec_digest: config.digest(),
+        mode: Mode::Push,
+        started_at: "2026-01-01T00:00:00Z".into(),
+        finished_at: "2026-01-01T00:00:01Z".into(),
+        attempts: 1,
+        resources,
+        error: error.map(str::to_owned),
+    }
+}
+
+fn line(value: &impl serde::Serialize) -> String {
+    serde_json::to_string(value).unwrap() + "\n"
+}
+
+#[tokio::test]
+async fn a_node_that_is_as_wanted_costs_one_round_trip() {
+    let config = config("");
+    let answer = report(&config, vec![resource("hostname", "web")], None);
+    let node = Node::answering([Ok(ended(0, &line(&answer)))]);
+    let done = node.configure(&there(), &config).await.unwrap();
+    assert_eq!((done, node.asked()), (Configured { changed: false, notes: vec![] }, vec!["push".to_owned()]));
+}
+
+#[tokio::test]
+async fn what_was_skipped_is_told_once_for_each_reason() {
+    let config = config("");
+    let skip =
+        |kind: &str, name, why: &str| ResourceReport { skipped: Some(why.into()), ..resource(kind, name) };
+    let changed = ResourceReport { changed: true, ..resource("file", "/etc/motd") };
+    let resources = vec![
+        skip("package", "htop", "not installable here"),
+        changed,
+        skip("service", "chrony", "no systemd here"),
+        skip("package", "vim", "not installable here"),
+    ];
+    let node = Node::answering([Ok(ended(0, &line(&report(&config, resources, None))))]);
+    let done = node.configure(&there(), &config).await.unwrap();
+    let notes = [
+        "skipped: service chrony (no systemd here)",
+        "skipped: package htop, package vim (not installable here)",
+    ];
+    assert_eq!(done, Configured { changed: true, notes: notes.map(str::to_owned).into() });
+}
+
+#[tokio::test]
+async fn what_went_wrong_is_told_with_its_evidence() {
+    let config = config("health: [ { tcp: 22 } ]");
+    let broken = ResourceReport { detail: Some("no such owner".into()), ..resource("file", "/etc/motd") };
+    let failed = report(&config, vec![broken], Some("file /etc/motd: no such owner"));
+    let complete = line(&report(&config, vec![], None));
+    let health = |healthy| HealthReport {
+        check: "tcp 22".into(),
+        healthy,
+        why: (!healthy).then(|| "connection refused".into()),
+    };
+    let other = report(&self::config("config: { a: 1 }"), vec![], None);
+    let cases = [
+        (
+            ended(1, &line(&failed)),
+            "file /etc/motd: no such owner",
+            vec!["file /etc/motd: no such owner", "a last word"],
+        ),
+        (
+            ended(1, &(complete.clone() + &line(&vec![health(false)]))),
+            "it was configured, and is not healthy",
+            vec!["tcp 22: connection refused"],
+        ),
+        (
+            ended(0, &complete),
+            "it was configured, and did not say whether it is healthy",
+            vec!["a last word"],
+        ),
+        (
+            ended(0, &line(&other)),
+            "it answered for another configuration, of `m.web@father`",
+            vec!["a last word"],
+        ),
+        (ended(4, ""), "it was not done within its time, and was told to stop", vec!["a last word"]),
+        (ended(127, ""), "the program that configures it is not there yet", vec!["a last word"]),
+        (
+            ended(126, "{}"),
+            "the program that configures it ended with code 126 and no answer",
+            vec!["a last word"],
+        ),
+        (
+            Ended { code: None, ..ended(0, "") },
+            "the program that configures it was killed",
+            vec!["a last word"],
+        ),
+    ];
+    for (answer, why, evidence) in cases {
+        let node = Node::answering([Ok(answer.clone())]);
+        let error = node.configure(&there(), &config).await.unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            format!("node `m.web@father` could not apply its configuration: {why}")
+        );
+        assert_eq!(error.evidence(), evidence, "{why}");
+        let is_told = node.asked().contains(&"cancel".to_owned());
+        assert_eq!(is_told, answer.code == Some(4), "who is late is told to stop, and nobody else: {why}");
+    }
+    let healthy = ended(0, &(complete + &line(&vec![health(true)])));
+    assert!(Node::answering([Ok(healthy)]).configure(&there(), &config).await.is_ok(), "the control");
+}
+
+#[tokio::test]
+async fn a_missing_program_is_brought_and_counts_only_when_it_is_whole() {
+    let config = config("");
+    let complete = || Ok(ended(0, &line(&report(&config, vec![], None))));
+    let program = Program::Upload(Arc::new(Binary::new(b"a program".to_vec())));
+    assert_eq!(program.path(), "/var/lib/orch/bin/orch-node-d69ea8cda2433733");
+    let fine = || Ok(ended(0, ""));
+    let missing = || Ok(ended(127, ""));
+
+    let steps = [missing(), fine(), fine(), fine(), fine(), fine(), complete()];
+    let node = Node::answering(steps);
+    node.configure(&program, &config).await.unwrap();
+    assert_eq!(node.asked(), ["push", "install", "find", "dd", "chmod", "mv", "push"]);
+
+    let node = Node::answering([missing(), fine(), fine(), Err("the connection broke")]);
+    assert!(node.configure(&program, &config).await.unwrap_err().is_passing());
+    assert_eq!(node.asked(), ["push", "install", "find", "dd", "rm"], "what was cut is never given its name");
+
+    let node = Node::answering([missing(), fine(), fine(), Ok(ended(1, ""))]);
+    let error = node.configure(&program, &config).await.unwrap_err();
+    assert!(error.to_string().ends_with("could not be brought there: `dd` failed"), "{error}");
+    assert_eq!(error.evidence(), ["a last word"]);
+}
+
+#[tokio::test]
+async fn looking_asks_once_and_brings_nothing() {
+    let config = config("");
+    let program = Program::Upload(Arc::new(Binary::new(b"a program".to_vec())));
+    let node = Node::answering([Ok(ended(127, ""))]);
+    let error = inspect(&node, &program, &target(), &config, &Limits::default()).await.unwrap_err();
+    assert!(error.to_string().ends_with("is not there yet"), "{error}");
+    assert_eq!(node.asked(), ["inspect"]);
+}

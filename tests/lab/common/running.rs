@@ -1,0 +1,59 @@
+//! A program that was started and not waited for.
+
+use std::process::{Child, Command, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::Outcome;
+
+/// A program that runs. It is killed where nobody waits for it.
+pub(crate) struct Running {
+    child: Option<Child>,
+    words: String,
+}
+
+impl Running {
+    pub(crate) fn start(command: &mut Command, words: &str) -> Self {
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        Self { child: Some(child), words: words.to_owned() }
+    }
+
+    pub(crate) fn pid(&self) -> i32 {
+        self.child.as_ref().unwrap().id().cast_signed()
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill(self.pid(), signal);
+    }
+
+    /// Whether it has ended.
+    pub(crate) fn has_ended(&mut self) -> bool {
+        self.child.as_mut().unwrap().try_wait().unwrap().is_some()
+    }
+
+    /// Waits for its end.
+    pub(crate) fn end(mut self) -> Outcome {
+        let output = self.child.take().unwrap().wait_with_output().unwrap();
+        Outcome::from_output(&output, &self.words)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// Sends a process a signal.
+pub(crate) fn kill(pid: i32, signal: Signal) {
+    kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
+}
+
+/// Whether a process runs: neither gone nor dead.
+pub(crate) fn is_alive(pid: i32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
+    stat.is_ok_and(|stat| !stat.contains(") Z ") && !stat.contains(") X "))
+}

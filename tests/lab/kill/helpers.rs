@@ -1,0 +1,79 @@
+//! Kills of the processes that start a machine, which outlive nobody and must leave nothing.
+
+use std::fs;
+use std::time::Instant;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::{MANIFEST, assert_as_wanted, assert_goes_away, heal, sweep};
+use crate::common::{Lab, Need, lacks};
+
+/// A helper, and how many looks later it is killed.
+#[derive(Debug, Clone, Copy)]
+struct Cell {
+    helper: &'static str,
+    looks: usize,
+}
+
+/// The process of a lab that was started with these words.
+fn find(lab: &Lab, helper: &str) -> Option<Pid> {
+    let words = format!("__local {helper} {}", lab.state.display());
+    fs::read_dir("/proc").unwrap().flatten().find_map(|entry| {
+        let command = fs::read(entry.path().join("cmdline")).ok()?;
+        let command = String::from_utf8_lossy(&command).replace('\0', " ");
+        let pid = entry.file_name().to_str()?.parse().ok()?;
+        command.contains(&words).then(|| Pid::from_raw(pid))?
+    })
+}
+
+/// Kills a helper of a create, some time after it was started, and lets the create end as it may.
+fn kill_once(lab: &Lab, cell: Cell) -> bool {
+    let mut create = lab.start(&format!("create -M {MANIFEST} -H father --json"));
+    let deadline = Instant::now() + std::time::Duration::from_secs(30);
+    let (mut seen, mut killed) = (0, false);
+    while !killed && !create.has_ended() && Instant::now() < deadline {
+        if let Some(pid) = find(lab, cell.helper) {
+            seen += 1;
+            killed = seen > cell.looks && kill_process(pid, Signal::KILL).is_ok();
+        }
+    }
+    create.end();
+    killed
+}
+
+fn live_without(cell: Cell) {
+    let lab = Lab::with_sample_site();
+    let killed = kill_once(&lab, cell);
+    assert!(killed || cell.looks > 0, "{cell:?} was there to be killed");
+    heal(&lab, "create");
+    assert_as_wanted(&lab);
+    assert_goes_away(&lab);
+}
+
+/// The same, but what was begun is destroyed and not finished.
+fn go_without(cell: Cell) {
+    let lab = Lab::with_sample_site();
+    kill_once(&lab, cell);
+    assert_goes_away(&lab);
+}
+
+fn cells(looks: &[usize]) -> Vec<Cell> {
+    let cell = |looks: &usize| ["boot", "unshare", "init"].map(|helper| Cell { helper, looks: *looks });
+    looks.iter().flat_map(cell).collect()
+}
+
+#[test]
+fn a_machine_whose_starting_is_killed_half_way_is_started_by_the_next_run() {
+    if lacks(&[Need::Root, Need::Ssh]) {
+        return;
+    }
+    sweep(cells(&[0, 1]), live_without);
+}
+
+#[test]
+fn a_machine_whose_starting_is_killed_half_way_can_be_destroyed_without_a_trace() {
+    if lacks(&[Need::Root, Need::Ssh]) {
+        return;
+    }
+    sweep(cells(&[0, 2]), go_without);
+}
