@@ -9,5 +9,6 @@
 
 mod common;
 mod conformance;
+mod image;
 mod kill;
 mod systems;

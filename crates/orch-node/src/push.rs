@@ -49,7 +49,9 @@ pub(crate) fn push(node: &Node, config: &Config, mode: Mode, limit: Duration) ->
 /// Whether a report is of this very configuration and ended after it was pushed: then somebody else did what we came for.
 fn answers(report: &ApplyReport, config: &Config, asked: Timestamp) -> bool {
     let ended: Option<Timestamp> = report.finished_at.parse().ok();
-    report.spec_digest == config.digest() && ended.is_some_and(|ended| ended > asked)
+    // One without any resource is of work that was begun and never ended.
+    let is_whole = !report.resources.is_empty();
+    is_whole && report.spec_digest == config.digest() && ended.is_some_and(|ended| ended > asked)
 }
 
 /// Starts the worker, with the lock as its standard input: there is no moment in which nobody has it.

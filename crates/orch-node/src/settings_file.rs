@@ -64,8 +64,37 @@ impl Node {
     pub(crate) fn read(&self, path: &Path) -> Result<Option<Vec<u8>>, ApplyError> {
         let (folder, name) = split(path).expect("a file has a name");
         match self.folder(folder)? {
-            Some(folder) => read_in(&folder, name),
+            Some(folder) => self.read_in(&folder, name),
             None => Ok(None),
+        }
+    }
+
+    /// Reads a file by its name; nothing where it is not there. Only a link that nobody but root could have put there is
+    /// followed.
+    pub(crate) fn read_in(&self, folder: &Folder, name: &OsStr) -> Result<Option<Vec<u8>>, ApplyError> {
+        let path = folder.path().join(name);
+        match folder.find(name, LARGEST + 1)? {
+            Found::Nothing => Ok(None),
+            Found::File { content, .. } if content.len() > LARGEST => {
+                Err(ApplyError::refused(&path, "it is too large to be what it should"))
+            }
+            Found::File { content, .. } => Ok(Some(content)),
+            Found::Link(target) if folder.trusts_link(name)? => self.read_behind(&folder.path().join(target)),
+            Found::Link(_) => Err(ApplyError::refused(&path, "it is a link")),
+            Found::Folder | Found::Other => Err(ApplyError::refused(&path, "it is not a file")),
+        }
+    }
+
+    /// Reads what a link leads to. One link is what distributions use; a chain of them is not followed.
+    fn read_behind(&self, path: &Path) -> Result<Option<Vec<u8>>, ApplyError> {
+        let Some((above, name)) = split(path) else { return Ok(None) };
+        let Some(folder) = self.folder(above)? else { return Ok(None) };
+        match folder.find(name, LARGEST)? {
+            Found::File { content, .. } => Ok(Some(content)),
+            Found::Nothing => Ok(None),
+            Found::Link(_) | Found::Folder | Found::Other => {
+                Err(ApplyError::refused(path, "a link leads there, and it is not a file"))
+            }
         }
     }
 
@@ -73,19 +102,5 @@ impl Node {
     pub(crate) fn remove(&self, path: &Path) -> Result<(), ApplyError> {
         let (folder, name) = split(path).expect("a file has a name");
         self.folder(folder)?.map_or(Ok(()), |folder| folder.remove(name))
-    }
-}
-
-/// Reads a file by its name; nothing where it is not there.
-pub(crate) fn read_in(folder: &Folder, name: &OsStr) -> Result<Option<Vec<u8>>, ApplyError> {
-    let refused = |why| Err(ApplyError::refused(&folder.path().join(name), why));
-    match folder.find(name, LARGEST + 1)? {
-        Found::Nothing => Ok(None),
-        Found::File { content, .. } if content.len() > LARGEST => {
-            refused("it is too large to be what it should")
-        }
-        Found::File { content, .. } => Ok(Some(content)),
-        Found::Link(_) => refused("it is a link"),
-        Found::Folder | Found::Other => refused("it is not a file"),
     }
 }

@@ -26,6 +26,9 @@ pub(crate) const FOLDERS: [&str; 7] = [
     "/run/current-system/sw/bin",
 ];
 
+/// Where this exists in a tree of files, its programs are stand-ins that know that they work on a tree.
+const STAND_INS: &str = "/run/orch/stand-ins";
+
 /// How much of what a program says is kept; of more, the end.
 const MOST_OUTPUT: usize = 4 << 20;
 
@@ -45,8 +48,11 @@ pub(crate) struct Ended {
 }
 
 impl Node {
-    /// Finds a program of the node.
+    /// Finds a program of the node. Those of a tree of files are not run: they would work on this machine instead.
     pub(crate) fn tool(&self, name: &str) -> Option<Tool> {
+        if !self.is_real() && !self.has(STAND_INS) {
+            return None;
+        }
         let mut paths = FOLDERS.iter().map(|folder| self.outside(&Path::new(folder).join(name)));
         paths.find(|path| path.is_file()).map(|path| Tool { path })
     }

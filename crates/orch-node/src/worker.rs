@@ -33,11 +33,7 @@ pub(crate) enum WorkError {
 pub(crate) fn work(node: &Node, digest: Digest, mode: Mode) -> ExitCode {
     // It fails only for the leader of a group, who is where this leads already.
     let _ = rustix::process::setsid();
-    let done = ApplyLock::inherited()
-        .map_err(|error| WorkError::System("begun", error))
-        .and_then(|lock| Ok((State::make(node)?, lock)))
-        .and_then(|(state, lock)| apply_locked(node, &state, &lock, digest, mode));
-    match done {
+    match apply_handed_over(node, digest, mode) {
         Ok(report) if report.status == ApplyStatus::Complete => ExitCode::SUCCESS,
         Ok(_) => ExitCode::FAILURE,
         Err(error) => {
@@ -45,6 +41,12 @@ pub(crate) fn work(node: &Node, digest: Digest, mode: Mode) -> ExitCode {
             ExitCode::from(NO_REPORT)
         }
     }
+}
+
+fn apply_handed_over(node: &Node, digest: Digest, mode: Mode) -> Result<ApplyReport, WorkError> {
+    let state = State::make(node)?;
+    let lock = ApplyLock::inherited(&state).map_err(|error| WorkError::System("begun", error))?;
+    apply_locked(node, &state, &lock, digest, mode)
 }
 
 /// Applies the configuration that was handed over, and keeps the report.

@@ -1,5 +1,5 @@
-//! Where a driver keeps what it wrote down: journals of runs, and locks. Nothing in it is needed to find, heal or
-//! destroy a node; losing it loses history only.
+//! Where a driver keeps what it wrote down: journals of runs, and locks. Nothing of those is needed to find, heal or
+//! destroy a node; losing them loses history only. Machines that live on this very computer are kept here too.
 
 use std::env;
 use std::fs::DirBuilder;

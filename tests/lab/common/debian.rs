@@ -10,10 +10,17 @@ use std::sync::OnceLock;
 use super::{Need, lacks};
 
 /// What is in it besides the smallest system that can install packages.
-const PACKAGES: &str = "systemd,systemd-sysv,dbus,libpam-systemd,openssh-server,sudo,fail2ban,python3-systemd";
+const PACKAGES: &str =
+    "systemd,systemd-sysv,dbus,libpam-systemd,openssh-server,sudo,fail2ban,python3-systemd";
 /// What the tests can do without, and would have to copy each time.
-const BALLAST: [&str; 6] =
-    ["usr/share/doc", "usr/share/info", "usr/share/locale", "usr/share/man", "var/cache/apt", "var/lib/apt/lists"];
+const BALLAST: [&str; 6] = [
+    "usr/share/doc",
+    "usr/share/info",
+    "usr/share/locale",
+    "usr/share/man",
+    "var/cache/apt",
+    "var/lib/apt/lists",
+];
 /// Changes whenever what is made here does.
 const RECIPE: &str = "1";
 
@@ -49,9 +56,11 @@ pub(crate) fn debian_archive(root: &Path) -> PathBuf {
 }
 
 fn find_or_make() -> Result<PathBuf, String> {
-    let cache = env::var_os("ORCH_LAB_CACHE").map_or_else(|| env!("CARGO_TARGET_TMPDIR").into(), PathBuf::from);
+    let cache =
+        env::var_os("ORCH_LAB_CACHE").map_or_else(|| env!("CARGO_TARGET_TMPDIR").into(), PathBuf::from);
     fs::create_dir_all(&cache).map_err(|error| format!("`{}`: {error}", cache.display()))?;
-    let Source { mirror, suite } = Source::of_this_computer().ok_or("its apt knows no mirror of its own system")?;
+    let Source { mirror, suite } =
+        Source::of_this_computer().ok_or("its apt knows no mirror of its own system")?;
     let root = cache.join(format!("root-{suite}-{RECIPE}"));
     let _lock = lock(&cache);
     if !root.exists() {
@@ -66,7 +75,8 @@ fn find_or_make() -> Result<PathBuf, String> {
 
 /// One at a time, also among the processes of several runs.
 fn lock(cache: &Path) -> File {
-    let file = OpenOptions::new().write(true).create(true).truncate(false).open(cache.join("root.lock")).unwrap();
+    let file =
+        OpenOptions::new().write(true).create(true).truncate(false).open(cache.join("root.lock")).unwrap();
     file.lock().unwrap();
     file
 }
@@ -77,7 +87,10 @@ fn debootstrap(suite: &str, into: &Path, mirror: &str, log: &Path) -> Result<(),
     let mut command = Command::new("unshare");
     command.args(["--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "--", "debootstrap"]);
     command.args(["--variant=minbase", &format!("--include={PACKAGES}"), suite]).arg(into).arg(mirror);
-    command.stdin(Stdio::null()).stderr(output.try_clone().map_err(|error| error.to_string())?).stdout(output);
+    command
+        .stdin(Stdio::null())
+        .stderr(output.try_clone().map_err(|error| error.to_string())?)
+        .stdout(output);
     if command.status().is_ok_and(|status| status.success()) {
         return Ok(());
     }
@@ -113,7 +126,10 @@ impl Source {
         let lists = fs::read_dir("/etc/apt/sources.list.d").into_iter().flatten().flatten();
         let files = lists.map(|entry| entry.path()).chain([PathBuf::from("/etc/apt/sources.list")]);
         let texts = files.filter_map(|file| fs::read_to_string(file).ok());
-        texts.into_iter().find_map(|text| mirror_of(&text, suite)).map(|mirror| Self { mirror, suite: suite.into() })
+        texts
+            .into_iter()
+            .find_map(|text| mirror_of(&text, suite))
+            .map(|mirror| Self { mirror, suite: suite.into() })
     }
 }
 
@@ -137,7 +153,10 @@ fn the_mirror_of_this_system_is_found_in_both_forms_of_sources() {
         ("deb http://a.example/debian x main\n", Some("http://a.example/debian")),
         ("deb [signed-by=/k] http://a.example/debian x-updates x main\n", Some("http://a.example/debian")),
         ("# deb http://a.example/debian x main\n", None),
-        ("Types: deb\nURIs: http://b.example/d\nSuites: other\n\nTypes: deb\nURIs: http://c.example/d\nSuites: x x-updates\n", Some("http://c.example/d")),
+        (
+            "Types: deb\nURIs: http://b.example/d\nSuites: other\n\nTypes: deb\nURIs: http://c.example/d\nSuites: x x-updates\n",
+            Some("http://c.example/d"),
+        ),
         ("Types: deb\nURIs: http://b.example/d\nSuites: x-security\n", None),
     ];
     for (text, mirror) in cases {

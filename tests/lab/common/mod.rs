@@ -1,5 +1,6 @@
 //! A lab: a site and a state directory of a test's own, and the `orch` that works on them.
 
+mod debian;
 mod footprint;
 mod guard;
 mod leaks;
@@ -18,6 +19,7 @@ use std::time::Duration;
 use serde_json::Value as Json;
 use tempfile::TempDir;
 
+pub(crate) use debian::{debian, debian_archive};
 pub(crate) use footprint::Footprint;
 pub(crate) use guard::Guard;
 pub(crate) use leaks::assert_nothing_is_left;

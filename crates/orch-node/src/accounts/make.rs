@@ -1,6 +1,7 @@
 //! Making an account: its lines in the tables, the one in `/etc/passwd` last, so that who is there is there whole.
 
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use orch_model::UserName;
 use rustix::fs::{FlockOperation, Mode, OFlags};
@@ -8,11 +9,14 @@ use rustix::fs::{FlockOperation, Mode, OFlags};
 use super::table::Table;
 use super::{Account, FIRST_UID, LAST_UID, PASSWD, find, home, read};
 use crate::error::ApplyError;
-use crate::node::{Node, Owner, Wanted, split};
+use crate::node::{Found, Node, Owner, Wanted, split};
 
 const GROUP: &str = "/etc/group";
 const SHADOW: &str = "/etc/shadow";
 const GSHADOW: &str = "/etc/gshadow";
+
+/// How long other programs wait for the lock of the tables too.
+const LOCK_LIMIT: Duration = Duration::from_secs(15);
 
 /// Makes an account with its home. Repeated after a cut, it goes on where that happened.
 pub(crate) fn make(node: &Node, name: &UserName) -> Result<Account, ApplyError> {
@@ -38,7 +42,14 @@ fn lock(node: &Node) -> Result<rustix::fd::OwnedFd, ApplyError> {
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     let lock = rustix::fs::open(node.outside(path), flags, Mode::RUSR | Mode::WUSR)
         .map_err(ApplyError::file("open", path))?;
-    rustix::fs::fcntl_lock(&lock, FlockOperation::LockExclusive).map_err(ApplyError::file("lock", path))?;
+    let deadline = Instant::now() + LOCK_LIMIT;
+    // The kernel knows no time limit for this wait, and whoever has the lock has it for a moment.
+    while let Err(error) = rustix::fs::fcntl_lock(&lock, FlockOperation::NonBlockingLockExclusive) {
+        if Instant::now() > deadline {
+            return Err(ApplyError::file("lock", path)(error));
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
     Ok(lock)
 }
 
@@ -95,8 +106,8 @@ fn append(node: &Node, path: &str, mode_of_new: u32, fields: &[&str]) -> Result<
     let (folder, name) = split(Path::new(path)).expect("a table has a name");
     let folder = node.make_folder(folder, 0o755)?;
     let (content, mode, owner) = match folder.find(name, usize::MAX)? {
-        crate::node::Found::File { content, mode, owner } => (content, mode, owner),
-        crate::node::Found::Nothing => (Vec::new(), mode_of_new, Owner::ROOT),
+        Found::File { content, mode, owner } => (content, mode, owner),
+        Found::Nothing => (Vec::new(), mode_of_new, Owner::ROOT),
         _ => return Err(ApplyError::refused(Path::new(path), "it is not a file")),
     };
     let mut table = Table::of(&content);

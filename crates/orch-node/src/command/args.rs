@@ -12,6 +12,8 @@ use super::config::Origin;
 pub(super) const USAGE: &str = "\
 orch-node [--root DIR] COMMAND
 
+With --root, the files of that tree are worked on; its programs are not run, and the machine is left alone.
+
   push [--mode MODE] [--limit SECONDS] [--health SECONDS]
                           apply the configuration on standard input, by a worker that survives this process
   apply [--mode MODE] [--limit SECONDS] FILE|-

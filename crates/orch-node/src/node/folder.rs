@@ -54,17 +54,29 @@ pub(crate) enum Found {
 pub(crate) struct Folder {
     fd: OwnedFd,
     path: PathBuf,
-    sets_owners: bool,
+    /// Whose links are followed, and whose number is root's where owners can be set.
+    trusted: u32,
 }
 
 impl Folder {
-    pub(super) const fn new(fd: OwnedFd, path: PathBuf, sets_owners: bool) -> Self {
-        Self { fd, path, sets_owners }
+    pub(super) const fn new(fd: OwnedFd, path: PathBuf, trusted: u32) -> Self {
+        Self { fd, path, trusted }
     }
 
     /// Where it is on the node, all links followed.
     pub(crate) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Whether a link in it is one that only those who are trusted could have put there.
+    pub(crate) fn trusts_link(&self, name: &OsStr) -> Result<bool, ApplyError> {
+        let folder = fstat(&self.fd).map_err(ApplyError::file("look at", &self.path))?;
+        let is_safe = folder.st_uid == self.trusted && folder.st_mode & 0o022 == 0;
+        Ok(is_safe && self.stat(name)?.is_some_and(|link| link.st_uid == self.trusted))
+    }
+
+    const fn sets_owners(&self) -> bool {
+        self.trusted == 0
     }
 
     /// Whether there is something under a name.
@@ -110,7 +122,7 @@ impl Folder {
                 let words = [
                     (content != wanted.content).then(|| "its content differs".into()),
                     (mode != wanted.mode).then(|| format!("its mode is {mode:04o}")),
-                    (self.sets_owners && owner != wanted.owner)
+                    (self.sets_owners() && owner != wanted.owner)
                         .then(|| format!("it belongs to {}:{}", owner.uid, owner.gid)),
                 ];
                 let words: Vec<String> = words.into_iter().flatten().collect();
@@ -149,7 +161,7 @@ impl Folder {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mut file: File = openat(&self.fd, draft, flags, Mode::RUSR | Mode::WUSR)?.into();
         file.write_all(wanted.content)?;
-        if self.sets_owners {
+        if self.sets_owners() {
             fchown(&file, Some(Uid::from_raw(wanted.owner.uid)), Some(Gid::from_raw(wanted.owner.gid)))?;
         }
         // After the owner: a change of owner takes the set-user-id bit away.
@@ -203,7 +215,7 @@ impl Folder {
     pub(crate) fn give(&self, owner: Owner, mode: u32) -> Result<(), ApplyError> {
         let give = || -> rustix::io::Result<()> {
             let folder = self.reopen()?;
-            if self.sets_owners {
+            if self.sets_owners() {
                 fchown(&folder, Some(Uid::from_raw(owner.uid)), Some(Gid::from_raw(owner.gid)))?;
             }
             fchmod(&folder, Mode::from_raw_mode(mode))

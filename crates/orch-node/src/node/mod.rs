@@ -7,7 +7,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Mode, OFlags, Stat};
+use rustix::fs::{Mode, OFlags};
 use rustix::process::geteuid;
 
 pub(crate) use folder::{Folder, Found, Owner, Wanted};
@@ -60,15 +60,6 @@ impl Node {
 
     fn root(&self) -> BorrowedFd<'_> {
         self.root.as_fd()
-    }
-
-    /// Whether nobody but those who are trusted can put something there.
-    fn trusts_folder(&self, stat: &Stat) -> bool {
-        stat.st_uid == self.trusted && stat.st_mode & 0o022 == 0
-    }
-
-    fn trusts_link(&self, stat: &Stat) -> bool {
-        stat.st_uid == self.trusted
     }
 }
 

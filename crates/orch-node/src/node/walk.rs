@@ -40,7 +40,7 @@ impl Node {
         if !walk.follow(path)? {
             return Ok(None);
         }
-        walk.arrive().map(Some)
+        walk.folder().map(Some)
     }
 }
 
@@ -92,7 +92,7 @@ impl Walk<'_> {
         let stat = fstat(&found).map_err(self.failed("look at"))?;
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::Directory => self.trail.push((name.into(), found)),
-            FileType::Symlink => return self.follow_link(name, self.node.trusts_link(&stat)),
+            FileType::Symlink => return self.follow_link(name),
             _ => return Err(self.refused(name, "it is not a folder")),
         }
         Ok(true)
@@ -108,9 +108,8 @@ impl Walk<'_> {
         openat(self.here(), name, flags, Mode::empty()).map_err(self.failed("open"))
     }
 
-    fn follow_link(&mut self, name: &OsStr, is_trusted: bool) -> Result<bool, ApplyError> {
-        let here = fstat(self.here()).map_err(self.failed("look at"))?;
-        if !is_trusted || !self.node.trusts_folder(&here) {
+    fn follow_link(&mut self, name: &OsStr) -> Result<bool, ApplyError> {
+        if !self.folder()?.trusts_link(name)? {
             return Err(self.refused(name, "it is a link that somebody other than root could have put there"));
         }
         self.links += 1;
@@ -129,10 +128,10 @@ impl Walk<'_> {
         Path::new("/").join(self.trail.iter().map(|(name, _)| name).collect::<PathBuf>())
     }
 
-    fn arrive(self) -> Result<Folder, ApplyError> {
-        let path = self.path();
+    /// Where the walk has come to.
+    fn folder(&self) -> Result<Folder, ApplyError> {
         let fd = self.here().try_clone_to_owned().map_err(self.failed("open"))?;
-        Ok(Folder::new(fd, path, self.node.sets_owners()))
+        Ok(Folder::new(fd, self.path(), self.node.trusted))
     }
 
     fn failed<E: Into<std::io::Error>>(&self, verb: &'static str) -> impl FnOnce(E) -> ApplyError + use<E> {

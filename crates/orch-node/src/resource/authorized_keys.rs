@@ -14,11 +14,11 @@ use crate::accounts::{self, Account};
 use crate::error::ApplyError;
 use crate::lines::Lines;
 use crate::node::{Folder, Node, Owner, Wanted};
-use crate::settings_file::read_in;
 
 const BEGIN: &[u8] = b"# orch: begin";
 const END: &[u8] = b"# orch: end";
 const FILE: &str = "authorized_keys";
+const MODE: u32 = 0o600;
 
 pub(super) struct AuthorizedKeys {
     user: UserName,
@@ -98,12 +98,13 @@ impl Resource for AuthorizedKeys {
             || if self.keys.is_empty() { Look::AsWanted } else { Look::Differs("there are none".into()) };
         let Some(folder) = node.folder(&account.home.join(".ssh"))? else { return Ok(without()) };
         check_owner(node, &folder, &account)?;
-        let Some(old) = read_in(&folder, OsStr::new(FILE))? else { return Ok(without()) };
+        let Some(old) = node.read_in(&folder, OsStr::new(FILE))? else { return Ok(without()) };
         let new = self.text(&old);
-        if new == old {
+        if self.keys.is_empty() && new == old {
             return Ok(Look::AsWanted);
         }
-        Ok(Look::Differs("orch's part of the file differs".into()))
+        let wanted = Wanted { content: &new, mode: MODE, owner: account.owner };
+        Ok(Look::of(folder.difference(OsStr::new(FILE), &wanted)?))
     }
 
     fn change(&self, node: &Node) -> Result<(), ApplyError> {
@@ -111,9 +112,9 @@ impl Resource for AuthorizedKeys {
         let account = self.account(node)?.ok_or_else(missing)?;
         let folder = open(node, &account)?;
         check_owner(node, &folder, &account)?;
-        let old = read_in(&folder, OsStr::new(FILE))?.unwrap_or_default();
+        let old = node.read_in(&folder, OsStr::new(FILE))?.unwrap_or_default();
         let content = self.text(&old);
-        folder.write(OsStr::new(FILE), &Wanted { content: &content, mode: 0o600, owner: account.owner })
+        folder.write(OsStr::new(FILE), &Wanted { content: &content, mode: MODE, owner: account.owner })
     }
 }
 

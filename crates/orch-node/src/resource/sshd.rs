@@ -14,7 +14,7 @@ use super::{Claims, Look, Resource};
 use crate::error::ApplyError;
 use crate::lines::Lines;
 use crate::node::Node;
-use crate::settings_file::{SettingsFile, read_in};
+use crate::settings_file::SettingsFile;
 use crate::ssh_server;
 
 const MAIN: &str = "/etc/ssh/sshd_config";
@@ -26,12 +26,11 @@ const TRIAL: &str = "/etc/ssh/.orch-trial";
 const INCLUDE: &str = "Include /etc/ssh/sshd_config.d/*.conf";
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// Of these the server takes the first that it reads. Ports add up, so a port that others name is not ours to judge.
-const FIRST_COUNTS: [&str; 2] = ["permitrootlogin", "passwordauthentication"];
-
 pub(super) struct Sshd {
     port: u16,
     text: String,
+    /// Of these the server takes the first that it reads. Ports add up, so a port that others name is not ours to judge.
+    first_counts: [(&'static str, &'static str); 2],
     claims: Rc<Claims>,
 }
 
@@ -41,7 +40,11 @@ impl Sshd {
             "# Written by orch; changes are undone by its next run.\nPort {}\nPermitRootLogin {}\nPasswordAuthentication {}\n",
             ssh.port, ssh.permit_root_login, ssh.password_authentication
         );
-        Self { port: ssh.port, text, claims }
+        let first_counts = [
+            ("permitrootlogin", ssh.permit_root_login.as_str()),
+            ("passwordauthentication", ssh.password_authentication.as_str()),
+        ];
+        Self { port: ssh.port, text, first_counts, claims }
     }
 
     fn file(&self) -> SettingsFile<'static> {
@@ -71,6 +74,28 @@ impl Sshd {
     }
 }
 
+impl Sshd {
+    /// Who says otherwise before we do, so that ours does not count.
+    fn contradicted(&self, node: &Node, main: &[u8]) -> Result<Option<String>, ApplyError> {
+        if settings(main).take_while(|(key, _)| key != "include").any(|said| self.contradicts(&said)) {
+            return Ok(Some(MAIN.into()));
+        }
+        let Some(folder) = node.folder(Path::new(FOLDER))? else { return Ok(None) };
+        for name in folder.names()?.iter().take_while(|name| *name != OsStr::new(NAME)) {
+            let is_read = Path::new(name).extension() == Some(OsStr::new("conf"));
+            let text = if is_read { node.read_in(&folder, name)?.unwrap_or_default() } else { Vec::new() };
+            if settings(&text).any(|said| self.contradicts(&said)) {
+                return Ok(Some(format!("{FOLDER}/{}", name.display())));
+            }
+        }
+        Ok(None)
+    }
+
+    fn contradicts(&self, (key, value): &(String, String)) -> bool {
+        self.first_counts.iter().any(|(ours, wanted)| key == ours && !value.eq_ignore_ascii_case(wanted))
+    }
+}
+
 impl Resource for Sshd {
     fn kind(&self) -> &'static str {
         "sshd"
@@ -91,7 +116,9 @@ impl Resource for Sshd {
         if !includes_folder(&main) {
             return Ok(Look::Differs(format!("{MAIN} does not include {FOLDER}")));
         }
-        Ok(Look::of(first_to_say(node, &main)?.map(|who| format!("{who} says otherwise before orch does"))))
+        Ok(Look::of(
+            self.contradicted(node, &main)?.map(|who| format!("{who} says otherwise before orch does")),
+        ))
     }
 
     fn change(&self, node: &Node) -> Result<(), ApplyError> {
@@ -104,23 +131,6 @@ impl Resource for Sshd {
 /// Whether the server's own configuration reads the folder of orch's file.
 fn includes_folder(main: &[u8]) -> bool {
     settings(main).any(|(key, value)| key == "include" && value.contains("sshd_config.d/"))
-}
-
-/// Who says one of our settings before we do, so that ours does not count.
-fn first_to_say(node: &Node, main: &[u8]) -> Result<Option<String>, ApplyError> {
-    let before = settings(main).take_while(|(key, _)| key != "include");
-    if before.into_iter().any(|(key, _)| FIRST_COUNTS.contains(&key.as_str())) {
-        return Ok(Some(MAIN.into()));
-    }
-    let Some(folder) = node.folder(Path::new(FOLDER))? else { return Ok(None) };
-    for name in folder.names()?.iter().take_while(|name| *name != OsStr::new(NAME)) {
-        let is_read = Path::new(name).extension() == Some(OsStr::new("conf"));
-        let text = if is_read { read_in(&folder, name)?.unwrap_or_default() } else { Vec::new() };
-        if settings(&text).any(|(key, _)| FIRST_COUNTS.contains(&key.as_str())) {
-            return Ok(Some(format!("{FOLDER}/{}", name.display())));
-        }
-    }
-    Ok(None)
 }
 
 /// The settings of a text that hold for every connection, in order: what follows a `Match` holds for some.

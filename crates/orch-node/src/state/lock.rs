@@ -3,7 +3,7 @@
 use std::fs::{File, TryLockError};
 use std::io::{self, Read, Seek, Write};
 use std::os::fd::AsFd;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::PathBuf;
 use std::sync::mpsc;
 use std::thread;
@@ -14,6 +14,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{State, is_alive, start_of};
 use crate::error::ApplyError;
+
+const NAME: &str = "apply.lock";
 
 /// The right to apply, held until it is dropped and by every process that it was handed to.
 #[derive(Debug)]
@@ -58,8 +60,12 @@ impl ApplyLock {
     }
 
     /// The lock that this process was given as its standard input.
-    pub(crate) fn inherited() -> io::Result<Self> {
+    pub(crate) fn inherited(state: &State) -> io::Result<Self> {
         let file = File::from(io::stdin().as_fd().try_clone_to_owned()?);
+        let (given, meant) = (file.metadata()?, std::fs::metadata(state.path.join(NAME))?);
+        if (given.dev(), given.ino()) != (meant.dev(), meant.ino()) {
+            return Err(io::Error::other("standard input is not the lock"));
+        }
         // The same open file is locked already, so this asks for nothing new. One that is not is locked by it.
         file.try_lock()?;
         Ok(Self(file))
@@ -93,7 +99,7 @@ impl Holder {
 }
 
 fn open(state: &State) -> Result<(PathBuf, File), ApplyError> {
-    let path = state.path.join("apply.lock");
+    let path = state.path.join(NAME);
     let mut options = File::options();
     options.read(true).write(true).create(true).truncate(false).mode(0o600);
     let file = options.open(&path).map_err(ApplyError::file("open", &path))?;

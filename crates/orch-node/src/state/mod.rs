@@ -9,10 +9,10 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use orch_model::{ApplyReport, ApplyStatus, Config, Digest};
+use serde::de::DeserializeOwned;
 
 use crate::error::ApplyError;
-use crate::node::{Folder, Node, Owner, Wanted};
-use crate::settings_file::read_in;
+use crate::node::{Folder, Found, Node, Owner, Wanted};
 
 pub(crate) use lock::{ApplyLock, Holder};
 pub(crate) use process::{is_alive, session_of, start_of};
@@ -24,6 +24,9 @@ const SPEC: &str = "spec.json";
 const PREVIOUS: &str = "spec.prev.json";
 const INCOMING: &str = "incoming.json";
 const LOG: &str = "apply.log";
+
+/// Nothing that is kept is larger: a configuration has a limit, and a report of it is shorter.
+const LARGEST: usize = 64 << 20;
 
 /// The folder, open.
 #[derive(Debug)]
@@ -131,14 +134,19 @@ impl State {
     }
 
     fn read_report(&self, name: &str) -> Result<Option<ApplyReport>, ApplyError> {
-        let text = read_in(&self.folder, OsStr::new(name))?;
         // A report that cannot be read is none: the next apply writes a new one.
-        Ok(text.and_then(|text| serde_json::from_slice(&text).ok()))
+        self.read_json(name)
     }
 
     fn read_config(&self, name: &str) -> Result<Option<Config>, ApplyError> {
-        let text = read_in(&self.folder, OsStr::new(name))?;
-        Ok(text.and_then(|text| serde_json::from_slice(&text).ok()))
+        self.read_json(name)
+    }
+
+    fn read_json<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, ApplyError> {
+        match self.folder.find(OsStr::new(name), LARGEST)? {
+            Found::File { content, .. } => Ok(serde_json::from_slice(&content).ok()),
+            _ => Ok(None),
+        }
     }
 
     fn write(&self, name: &str, content: &[u8]) -> Result<(), ApplyError> {

@@ -47,15 +47,6 @@ impl Image {
         }
     }
 
-    /// Whether it holds an SSH server. An archive is not searched: one that is made to be a machine has one.
-    pub(crate) fn has_ssh_server(&self) -> bool {
-        match self {
-            Self::Folder(path) => ["usr/sbin/sshd", "usr/bin/sshd", "nix"].iter().any(|name| path.join(name).exists()),
-            Self::Archive(_) => true,
-            Self::ThisMachine => false,
-        }
-    }
-
     /// Whether machines made from it share this machine's programs.
     pub(crate) fn shares_programs(&self) -> bool {
         *self == Self::ThisMachine

@@ -79,8 +79,8 @@ impl Hierarchies {
         missing.into_iter().filter_map(|(is_missing, what)| is_missing.then_some(what)).collect()
     }
 
-    /// The groups of a machine, one in each hierarchy.
-    fn groups(&self, uuid: Uuid) -> Vec<PathBuf> {
+    /// The groups of a machine, one in each hierarchy; they need not exist.
+    pub(crate) fn groups(&self, uuid: Uuid) -> Vec<PathBuf> {
         let controllers = [&self.memory, &self.cpu].into_iter().flatten().map(|controller| &controller.root);
         let mut groups: Vec<PathBuf> =
             controllers.chain(&self.unified).map(|root| root.join(format!("orch-{uuid}"))).collect();

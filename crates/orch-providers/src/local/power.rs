@@ -13,10 +13,10 @@ use super::HELPER;
 use super::boot::BOOT;
 use super::enter::KNOCK;
 use super::inside;
-use super::limits;
+use super::limits::{self, Hierarchies};
 use super::make::{Doing, MakeError};
 use super::process::Process;
-use super::record::Folder;
+use super::record::{Boot, Folder};
 
 /// How long a machine may take to stop by itself.
 const GRACE: Duration = Duration::from_secs(8);
@@ -86,12 +86,18 @@ pub(crate) fn cut(folder: &Folder) -> Result<(), MakeError> {
 
 fn end(folder: &Folder, grace: Duration) -> Result<(), MakeError> {
     let _lock = folder.lock().doing("lock it")?;
-    let Some(boot) = folder.boot() else { return Ok(()) };
-    let stopped = grace > Duration::ZERO && ask(folder, &boot.init, grace).doing("ask it to stop")?;
-    if !stopped && !boot.init.end(Signal::KILL, END).doing("end it")? {
-        return Err(MakeError::Refused("its processes do not end".into()));
+    let boot = folder.boot();
+    if let Some(Boot { init, .. }) = &boot {
+        let stopped = grace > Duration::ZERO && ask(folder, init, grace).doing("ask it to stop")?;
+        if !stopped && !init.end(Signal::KILL, END).doing("end it")? {
+            return Err(MakeError::Refused("its processes do not end".into()));
+        }
     }
-    limits::remove(&boot.cgroups).doing("remove its control groups")?;
+    // A start that was cut off may have made some and written down none.
+    let record = folder.record().doing("read what it is")?;
+    let mut groups = Hierarchies::look().groups(record.marks.uuid);
+    groups.extend(boot.into_iter().flat_map(|boot| boot.cgroups));
+    limits::remove(&groups).doing("remove its control groups")?;
     folder.forget_boot().doing("forget that it ran")
 }
 

@@ -71,6 +71,7 @@ impl Store {
         record: impl FnOnce(Place, Bridge) -> Record,
     ) -> io::Result<Folder> {
         let _lock = self.lock(".places")?;
+        self.drop_drafts()?;
         let taken: Vec<Record> = self.list()?.into_iter().filter_map(|found| found.record).collect();
         let bridge = inside.map_or(Bridge::HOST, |parent| parent.children);
         let place = Place::first_free(bridge, |place| taken.iter().any(|other| other.place == place));
@@ -119,10 +120,20 @@ impl Store {
             }
             is_empty &= name.starts_with('.');
         }
+        self.drop_drafts()?;
         if is_empty {
             discard(&self.root)?;
         }
         Ok(())
+    }
+
+    /// Removes drafts that nobody makes any more. Whoever makes one has the lock of the places, and so do we.
+    fn drop_drafts(&self) -> io::Result<()> {
+        let names = entries(&self.root)?.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>()?;
+        let is_draft = |path: &&PathBuf| {
+            path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b".new-"))
+        };
+        names.iter().filter(is_draft).try_for_each(|path| remove(path))
     }
 
     /// A lock of the whole host, held for a moment.

@@ -45,10 +45,10 @@ pub(crate) fn unshare(order: &Order) -> Result<(), BootError> {
     init.arg(format!("--standing={}", order.standing.word()));
     // What the machine's first process needs of us it has; it ends by itself when the one outside is gone.
     init.stdin(Stdio::inherit()).stdout(Stdio::inherit()).stderr(Stdio::inherit());
-    init.spawn().doing("start its first process")?;
-    loop {
-        std::thread::park();
-    }
+    let mut init = init.spawn().doing("start its first process")?;
+    // Whoever is outside ends us as soon as the machine is in place. Until then, its end is the end of it all.
+    let ended = init.wait().doing("wait for its first process")?;
+    Err(BootError::Said(format!("its first process ended with {ended}")))
 }
 
 /// Tries what a machine needs of the kernel, and says what it does not allow.

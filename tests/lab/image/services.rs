@@ -1,0 +1,117 @@
+//! What systemd does on a node: services, timers, health, fail2ban, and the SSH server's own settings.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::Stdio;
+
+use super::{DebianLab, MACHINE};
+use crate::common::ORCH;
+
+const SERVICES: &str = "
+schema_version: 1
+platform: { services: { enable: [beacon], disable: [idler] } }
+files:
+  - path: /etc/systemd/system/beacon.service
+    content: &sleeper |
+      [Service]
+      ExecStart=/bin/sleep infinity
+      [Install]
+      WantedBy=multi-user.target
+  - { path: /etc/systemd/system/idler.service, content: *sleeper }
+health: [{ unit: beacon.service }]
+";
+
+#[test]
+fn services_run_or_rest_as_asked_and_what_somebody_changes_is_shown_and_healed() {
+    let Some(lab) = DebianLab::with_spec(SERVICES) else { return };
+    lab.all("create").ends_with(0);
+    let state = |unit: &str| {
+        lab.says(MACHINE, &["systemctl", "show", "-P", "ActiveState", "-P", "UnitFileState", unit])
+    };
+    assert_eq!((state("beacon"), state("idler")), ("active\nenabled".into(), "inactive\ndisabled".into()));
+    lab.all("status").ends_with(0);
+    lab.says(MACHINE, &["systemctl", "stop", "beacon"]);
+    lab.says(MACHINE, &["systemctl", "enable", "--now", "idler"]);
+    let told = lab.orch("status -M lab -H father");
+    let told = told.says("service beacon").says("it is inactive and enabled").says("service idler");
+    assert_ne!(told.code, 0);
+    lab.all("config").ends_with(0).every_node_is("changed");
+    assert_eq!((state("beacon"), state("idler")), ("active\nenabled".into(), "inactive\ndisabled".into()));
+    lab.all("status").ends_with(0).every_node_is("as wanted");
+    lab.all("config").ends_with(0).every_node_is("unchanged");
+    lab.destroy();
+}
+
+#[test]
+fn a_unit_that_systemd_does_not_know_is_a_failure_that_names_it() {
+    let spec = "schema_version: 1\nplatform: { services: { enable: [nowhere] } }\n";
+    let Some(lab) = DebianLab::with_spec(spec) else { return };
+    lab.orch("create -M lab -H father").ends_with(1).says("systemd knows no unit `nowhere.service`");
+    lab.destroy();
+}
+
+#[test]
+fn a_unit_that_nobody_wrote_down_can_be_watched_too() {
+    let bare = "schema_version: 1\n";
+    let Some(lab) = DebianLab::with_spec(bare) else { return };
+    lab.all("create").ends_with(0);
+    lab.says(MACHINE, &["systemd-run", "--unit=torch", "sleep", "infinity"]);
+    lab.says(MACHINE, &["systemd-run", "--unit=pulse", "--on-active=1h", "true"]);
+    lab.write(
+        "specs/plain.yaml",
+        &format!("{bare}health: [{{ unit: torch.service }}, {{ unit: pulse.timer }}]\n"),
+    );
+    lab.all("config").ends_with(0);
+    lab.all("status").ends_with(0);
+    lab.says(MACHINE, &["systemctl", "stop", "pulse.timer"]);
+    lab.orch("status -M lab -H father")
+        .ends_with(1)
+        .says("unit pulse.timer")
+        .never_says("unit torch.service: ");
+    lab.destroy();
+}
+
+#[test]
+fn fail2ban_watches_the_port_that_ssh_has() {
+    let Some(lab) = DebianLab::with_spec("schema_version: 1\n") else { return };
+    let posture = |port: u16| format!("ssh: {{ port: {port} }}\nfail2ban: {{ enabled: true }}\n");
+    lab.write("postures/dev.yaml", &posture(22));
+    lab.all("create").ends_with(0);
+    assert!(lab.says(MACHINE, &["fail2ban-client", "status", "sshd"]).contains("Total banned"));
+    lab.all("status").ends_with(0).every_node_is("as wanted");
+    lab.all("config").ends_with(0).every_node_is("unchanged");
+    lab.write("postures/dev.yaml", &posture(2222));
+    lab.all("config").ends_with(0).every_node_is("changed");
+    assert!(lab.says(MACHINE, &["fail2ban-client", "-d"]).contains("'2222'"));
+    lab.all("status").ends_with(0).every_node_is("as wanted");
+    lab.write("postures/dev.yaml", "ssh: { port: 2222 }\n");
+    lab.all("config").ends_with(0).every_node_is("changed");
+    assert!(!lab.says(MACHINE, &["fail2ban-client", "status"]).contains("sshd"));
+    lab.destroy();
+}
+
+#[test]
+fn another_port_for_ssh_cuts_no_connection() {
+    let Some(lab) = DebianLab::with_spec("schema_version: 1\nhealth: [{ tcp: 22 }]\n") else { return };
+    lab.all("create").ends_with(0);
+    let mut session = lab.command("ssh -M lab -H father web -- cat");
+    let mut session =
+        session.stdin(Stdio::piped()).stdout(Stdio::piped()).env("ORCH_NODE", ORCH).spawn().unwrap();
+    let (mut to, mut from) = (session.stdin.take().unwrap(), BufReader::new(session.stdout.take().unwrap()));
+    let mut answers = |word: &str| {
+        writeln!(to, "{word}").unwrap();
+        let mut line = String::new();
+        from.read_line(&mut line).unwrap();
+        assert_eq!(line.trim(), word);
+    };
+    answers("before");
+    lab.write("postures/dev.yaml", "ssh: { port: 2222 }\n");
+    lab.write("specs/plain.yaml", "schema_version: 1\nhealth: [{ tcp: 2222 }]\n");
+    lab.all("config").ends_with(0).every_node_is("changed");
+    answers("after");
+    drop(to);
+    session.wait().unwrap();
+    lab.orch("exec -M lab -H father -- true").ends_with(0);
+    lab.all("status").ends_with(0).every_node_is("as wanted");
+    assert!(!lab.says(MACHINE, &["ss", "-Hltn"]).contains(":22 "));
+    lab.destroy();
+}
