@@ -58,7 +58,17 @@ impl DebianLab {
     /// Runs a program in a machine, as its root, and gives what it says; its end does not matter.
     fn says(&self, machine: &str, argv: &[&str]) -> String {
         let mut command = Command::new("nsenter");
-        command.args(["-m", "-u", "-i", "-n", "-p", "-C", "-t", &self.init(machine).unwrap().to_string(), "--"]);
+        command.args([
+            "-m",
+            "-u",
+            "-i",
+            "-n",
+            "-p",
+            "-C",
+            "-t",
+            &self.init(machine).unwrap().to_string(),
+            "--",
+        ]);
         let output = command.args(argv).env_remove("ORCH_NODE").output().unwrap();
         String::from_utf8_lossy(&output.stdout).trim().to_owned()
     }

@@ -9,6 +9,7 @@
 
 mod common;
 mod conformance;
+mod faults;
 mod image;
 mod kill;
 mod systems;

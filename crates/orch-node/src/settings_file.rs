@@ -7,8 +7,8 @@ use std::path::Path;
 use crate::error::ApplyError;
 use crate::node::{Folder, Found, Node, Owner, Wanted, split};
 
-/// No file that orch reads to change a line of it is larger.
-const LARGEST: usize = 16 << 20;
+/// No file that orch reads as a whole is larger: the largest is a configuration, whose size has a limit of its own.
+const LARGEST: usize = 64 << 20;
 
 /// A file of root's, with what it should hold.
 pub(crate) struct SettingsFile<'a> {
@@ -69,38 +69,34 @@ impl Node {
         }
     }
 
-    /// Reads a file by its name; nothing where it is not there. Only a link that nobody but root could have put there is
-    /// followed.
+    /// Reads a file by its name; nothing where it is not there. A link is followed, once, where nobody but root could have
+    /// put it there.
     pub(crate) fn read_in(&self, folder: &Folder, name: &OsStr) -> Result<Option<Vec<u8>>, ApplyError> {
-        let path = folder.path().join(name);
-        match folder.find(name, LARGEST + 1)? {
-            Found::Nothing => Ok(None),
-            Found::File { content, .. } if content.len() > LARGEST => {
-                Err(ApplyError::refused(&path, "it is too large to be what it should"))
-            }
-            Found::File { content, .. } => Ok(Some(content)),
-            Found::Link(target) if folder.trusts_link(name)? => self.read_behind(&folder.path().join(target)),
-            Found::Link(_) => Err(ApplyError::refused(&path, "it is a link")),
-            Found::Folder | Found::Other => Err(ApplyError::refused(&path, "it is not a file")),
-        }
-    }
-
-    /// Reads what a link leads to. One link is what distributions use; a chain of them is not followed.
-    fn read_behind(&self, path: &Path) -> Result<Option<Vec<u8>>, ApplyError> {
-        let Some((above, name)) = split(path) else { return Ok(None) };
-        let Some(folder) = self.folder(above)? else { return Ok(None) };
-        match folder.find(name, LARGEST)? {
-            Found::File { content, .. } => Ok(Some(content)),
-            Found::Nothing => Ok(None),
-            Found::Link(_) | Found::Folder | Found::Other => {
-                Err(ApplyError::refused(path, "a link leads there, and it is not a file"))
-            }
-        }
+        let target = match folder.find(name, 0)? {
+            Found::Link(target) if folder.trusts_link(name)? => folder.path().join(target),
+            _ => return folder.text(name),
+        };
+        let Some((above, name)) = split(&target) else { return Ok(None) };
+        self.folder(above)?.map_or(Ok(None), |folder| folder.text(name))
     }
 
     /// Takes a file of root's away, where it is there.
     pub(crate) fn remove(&self, path: &Path) -> Result<(), ApplyError> {
         let (folder, name) = split(path).expect("a file has a name");
         self.folder(folder)?.map_or(Ok(()), |folder| folder.remove(name))
+    }
+}
+
+impl Folder {
+    /// Reads a file by its name; nothing where it is not there. A link is never followed.
+    pub(crate) fn text(&self, name: &OsStr) -> Result<Option<Vec<u8>>, ApplyError> {
+        let refused = |why| Err(ApplyError::refused(&self.path().join(name), why));
+        match self.find(name, LARGEST + 1)? {
+            Found::Nothing => Ok(None),
+            Found::File { content, .. } if content.len() > LARGEST => refused("it is too large"),
+            Found::File { content, .. } => Ok(Some(content)),
+            Found::Link(_) => refused("it is a link"),
+            Found::Folder | Found::Other => refused("it is not a file"),
+        }
     }
 }

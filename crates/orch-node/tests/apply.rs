@@ -183,6 +183,24 @@ fn what_is_not_done_yet_is_said_and_secrets_are_never_believed_delivered() {
 }
 
 #[test]
+fn programs_of_a_tree_are_not_run() {
+    let tree = Tree::new();
+    let mark = tree.at("/run-by-mistake").display().to_string();
+    for program in ["dpkg-query", "apt-get", "sshd", "sudo", "visudo", "systemctl"] {
+        tree.program(&format!("/usr/bin/{program}"), &format!(": > '{mark}'"));
+    }
+    tree.folder("/run/systemd/system");
+    fs::remove_file(tree.at("/run/orch/stand-ins")).unwrap();
+    let mut role = role();
+    role.packages = vec!["htop".parse().unwrap()];
+    role.services.enable = vec!["chrony".parse().unwrap()];
+    role.users = vec![user("ops")];
+    role.users[0].sudo = true;
+    tree.apply(&role);
+    assert!(!tree.at("/run-by-mistake").exists());
+}
+
+#[test]
 fn an_ordinary_user_cannot_touch_the_machine() {
     if common::is_root() {
         println!("skipped: needs an ordinary user");

@@ -1,6 +1,7 @@
 //! The first process of a node, as one: in namespaces of its own, with a script in the place of the SSH server.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot set its scene has failed")]
+#![allow(clippy::print_stdout, reason = "a test that is skipped says so")]
 
 mod common;
 

@@ -237,6 +237,10 @@ fn the_servers_own_file_is_made_to_include_ours_and_keeps_the_rest() {
 #[test]
 fn who_says_otherwise_before_us_is_named() {
     let tree = with_sshd(INCLUDE, "exit 0");
+    // As distributions do it, by a link into their own folders; what says the same as we do is fine.
+    tree.write("/usr/lib/ssh/same.conf", "PermitRootLogin prohibit-password\n");
+    tree.link("/etc/ssh/sshd_config.d/05-same.conf", "/usr/lib/ssh/same.conf");
+    assert_eq!(tree.apply(&role()).status, ApplyStatus::Complete);
     tree.write("/etc/ssh/sshd_config.d/10-vendor.conf", "PermitRootLogin yes\n");
     let error = tree.apply(&role()).error.unwrap();
     assert!(error.contains("10-vendor.conf says otherwise"), "{error}");

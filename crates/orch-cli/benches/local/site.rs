@@ -86,7 +86,8 @@ impl Site {
         let inits = self.inits();
         assert_eq!(inits.len(), self.nodes);
         for init in inits {
-            assert_eq!(fs::read_to_string(format!("/proc/{init}/root/etc/motd")).unwrap(), text);
+            let root = PathBuf::from(format!("/proc/{init}/root"));
+            assert_eq!(fs::read_to_string(root.join("etc/motd")).unwrap(), text);
         }
     }
 

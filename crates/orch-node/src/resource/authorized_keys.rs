@@ -98,7 +98,7 @@ impl Resource for AuthorizedKeys {
             || if self.keys.is_empty() { Look::AsWanted } else { Look::Differs("there are none".into()) };
         let Some(folder) = node.folder(&account.home.join(".ssh"))? else { return Ok(without()) };
         check_owner(node, &folder, &account)?;
-        let Some(old) = node.read_in(&folder, OsStr::new(FILE))? else { return Ok(without()) };
+        let Some(old) = folder.text(OsStr::new(FILE))? else { return Ok(without()) };
         let new = self.text(&old);
         if self.keys.is_empty() && new == old {
             return Ok(Look::AsWanted);
@@ -112,7 +112,7 @@ impl Resource for AuthorizedKeys {
         let account = self.account(node)?.ok_or_else(missing)?;
         let folder = open(node, &account)?;
         check_owner(node, &folder, &account)?;
-        let old = node.read_in(&folder, OsStr::new(FILE))?.unwrap_or_default();
+        let old = folder.text(OsStr::new(FILE))?.unwrap_or_default();
         let content = self.text(&old);
         folder.write(OsStr::new(FILE), &Wanted { content: &content, mode: MODE, owner: account.owner })
     }

@@ -12,7 +12,7 @@ use orch_model::{ApplyReport, ApplyStatus, Config, Digest};
 use serde::de::DeserializeOwned;
 
 use crate::error::ApplyError;
-use crate::node::{Folder, Found, Node, Owner, Wanted};
+use crate::node::{Folder, Node, Owner, Wanted};
 
 pub(crate) use lock::{ApplyLock, Holder};
 pub(crate) use process::{is_alive, session_of, start_of};
@@ -24,9 +24,6 @@ const SPEC: &str = "spec.json";
 const PREVIOUS: &str = "spec.prev.json";
 const INCOMING: &str = "incoming.json";
 const LOG: &str = "apply.log";
-
-/// Nothing that is kept is larger: a configuration has a limit, and a report of it is shorter.
-const LARGEST: usize = 64 << 20;
 
 /// The folder, open.
 #[derive(Debug)]
@@ -143,10 +140,8 @@ impl State {
     }
 
     fn read_json<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, ApplyError> {
-        match self.folder.find(OsStr::new(name), LARGEST)? {
-            Found::File { content, .. } => Ok(serde_json::from_slice(&content).ok()),
-            _ => Ok(None),
-        }
+        let text = self.folder.text(OsStr::new(name))?;
+        Ok(text.and_then(|text| serde_json::from_slice(&text).ok()))
     }
 
     fn write(&self, name: &str, content: &[u8]) -> Result<(), ApplyError> {

@@ -59,7 +59,8 @@ impl Remote for Direct {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            .kill_on_drop(true);
+            .kill_on_drop(true)
+            .process_group(0);
         let mut child = command.spawn().map_err(failed)?;
         let mut stdin = child.stdin.take();
         let feed = async {

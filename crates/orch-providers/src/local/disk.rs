@@ -6,11 +6,12 @@ use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use rustix::fs::SeekFrom;
 use sha2::{Digest as _, Sha256};
 
+use super::child::run;
 use super::image::Image;
 use super::machine::{DiskTools, Means};
 use super::record::Folder;
@@ -173,17 +174,4 @@ fn copy_range(source: &File, target: &File, start: u64, end: u64) -> io::Result<
         }
     }
     Ok(())
-}
-
-/// Runs a program that must end with one of these codes; else what it said is the error.
-pub(crate) fn run(command: &mut Command, fine: &[i32]) -> io::Result<()> {
-    let name = command.get_program().to_string_lossy().into_owned();
-    let output = command.stdin(Stdio::null()).output();
-    let output =
-        output.map_err(|error| io::Error::new(error.kind(), format!("`{name}` cannot be run: {error}")))?;
-    if output.status.code().is_some_and(|code| fine.contains(&code)) {
-        return Ok(());
-    }
-    let said = String::from_utf8_lossy(&output.stderr);
-    Err(io::Error::other(format!("`{name}` ended with {}: {}", output.status, said.trim())))
 }

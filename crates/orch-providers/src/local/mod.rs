@@ -5,6 +5,7 @@
 //! happens in processes of its own, which `orch` starts from itself ([`helper`]).
 
 mod boot;
+mod child;
 mod direct;
 mod disk;
 mod enter;

@@ -3,14 +3,13 @@
 use std::fs;
 use std::io;
 use std::path::Path;
-use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use orch_run::Progress;
 use rustix::process::Signal;
 
-use super::HELPER;
 use super::boot::BOOT;
+use super::child::helper;
 use super::enter::KNOCK;
 use super::inside;
 use super::limits::{self, Hierarchies};
@@ -26,9 +25,7 @@ const END: Duration = Duration::from_secs(20);
 /// Starts a machine that is off, in a process of its own: it lives on in other namespaces.
 pub(crate) fn on(program: &Path, folder: &Folder, progress: &Progress) -> Result<(), MakeError> {
     progress.say("starting");
-    let mut command = Command::new(program);
-    command.args([HELPER, BOOT]).arg(folder.path()).stdin(Stdio::null()).stdout(Stdio::null());
-    let output = command.stderr(Stdio::piped()).output().doing("run the process that starts it")?;
+    let output = helper(program, BOOT, folder.path()).output().doing("run the process that starts it")?;
     if output.status.success() {
         return Ok(());
     }
@@ -47,13 +44,8 @@ pub(crate) fn reach(
     progress: &Progress,
 ) -> Result<(), MakeError> {
     progress.say("waiting for ssh");
-    let mut command = Command::new(program);
-    command.args([HELPER, KNOCK]).arg(folder.path()).arg(ssh_port(folder).to_string());
-    command
-        .arg(within.as_millis().to_string())
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped());
+    let mut command = helper(program, KNOCK, folder.path());
+    command.arg(ssh_port(folder).to_string()).arg(within.as_millis().to_string());
     let output = command.output().doing("run the process that knocks")?;
     if output.status.success() {
         return Ok(());

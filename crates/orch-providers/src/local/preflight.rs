@@ -2,12 +2,11 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
 
 use orch_plan::MachineSpec;
 
-use super::HELPER;
 use super::boot::PROBE;
+use super::child::helper;
 use super::image::Image;
 use super::limits::Hierarchies;
 use super::machine::Ids;
@@ -61,9 +60,7 @@ impl Maker {
 
     /// What the kernel does not allow.
     fn forbidden(&self) -> Option<Obstacle> {
-        let mut command = Command::new(&self.program);
-        command.args([HELPER, PROBE, "-"]).stdin(Stdio::null()).stdout(Stdio::null());
-        match command.output() {
+        match helper(&self.program, PROBE, Path::new("-")).output() {
             Ok(output) if output.status.success() => None,
             Ok(output) => {
                 let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();

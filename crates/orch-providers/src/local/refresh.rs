@@ -6,14 +6,13 @@ use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::process::{Command, Stdio};
 
 use rustix::fs::CWD;
 use rustix::mount::{MoveMountFlags, OpenTreeFlags, UnmountFlags, move_mount, open_tree, unmount};
 use rustix::thread::LinkNameSpaceType;
 
-use super::HELPER;
 use super::boot::{PROGRAM, join};
+use super::child::{helper, run};
 use super::process::Process;
 use super::record::Folder;
 
@@ -30,9 +29,7 @@ pub(crate) fn refresh(folder: &Folder, program: &Path) -> io::Result<()> {
     if is_same(&init, program)? {
         return Ok(());
     }
-    let mut command = Command::new(program);
-    command.args([HELPER, REFRESH]).arg(folder.path()).stdin(Stdio::null());
-    super::disk::run(&mut command, &[0])
+    run(&mut helper(program, REFRESH, folder.path()), &[0])
 }
 
 fn is_same(init: &Process, program: &Path) -> io::Result<bool> {

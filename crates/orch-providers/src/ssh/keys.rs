@@ -3,6 +3,7 @@
 use std::fs;
 use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -109,7 +110,8 @@ impl Drop for Draft {
 }
 
 fn keygen(args: &[&str], file: &Path) -> Result<String, KeyError> {
-    let ended = Command::new("ssh-keygen").args(args).arg(file).stdin(Stdio::null()).output();
+    let ended =
+        Command::new("ssh-keygen").args(args).arg(file).stdin(Stdio::null()).process_group(0).output();
     let ended = ended.map_err(KeyError::NoProgram)?;
     if ended.status.success() {
         return Ok(String::from_utf8_lossy(&ended.stdout).into_owned());

@@ -46,7 +46,8 @@ async fn a_server_that_accepts_and_says_nothing_is_given_up_in_time_with_evidenc
     assert!(error.to_string().contains("no connection within 3s"), "{error}");
     assert!(begun.elapsed() < Duration::from_secs(6), "{:?}", begun.elapsed());
     assert!(error.evidence().iter().any(|line| line.contains("timed out")), "{:?}", error.evidence());
-    assert!(sshd::processes_with(&scene.folder.display().to_string()).is_empty(), "no ssh is left behind");
+    let folder = scene.folder.display().to_string();
+    sshd::until("no ssh is left behind", || sshd::processes_with(&folder).is_empty());
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -3,10 +3,10 @@
 use std::fs;
 use std::io;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use super::super::HELPER;
+use super::super::child::helper;
 use super::super::machine::{Ids, Means};
 use super::super::store::remove;
 use super::outside::give_ids;
@@ -25,9 +25,12 @@ pub(crate) fn discard(path: &Path, means: &Means, program: &Path) -> io::Result<
 /// Has it done by a process that is root of a user namespace with the machine's ids.
 fn discard_elsewhere(path: &Path, means: &Means, program: &Path) -> Result<(), BootError> {
     let deadline = Instant::now() + Duration::from_mins(2);
-    let mut command = Command::new(program);
-    command.args([HELPER, DISCARD]).arg(path).stdin(Stdio::piped()).stdout(Stdio::piped());
-    let mut child = command.spawn().doing("start the process that removes files")?;
+    let mut command = helper(program, DISCARD, path);
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .doing("start the process that removes files")?;
     let (Some(to), Some(from)) = (child.stdin.take(), child.stdout.take()) else {
         return Err(BootError::Lost);
     };

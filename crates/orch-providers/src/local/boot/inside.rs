@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use rustix::thread::CapabilitySet;
 
-use super::super::disk;
+use super::super::child;
 use super::super::image::INITS;
 use super::super::machine::Standing;
 use super::super::record::{Folder, Record};
@@ -23,6 +23,8 @@ use super::{BootError, Doing, PROGRAM, RUN};
 
 /// Puts the machine together and runs it. Comes back only where the machine could not be put together, or has stopped.
 pub(crate) fn init(folder: &Folder, uplink: &Path, standing: Standing) -> Result<ExitCode, BootError> {
+    // The terminal that orch was called from is not this machine's.
+    rustix::process::setsid().doing("leave the session that it was started from")?;
     say(io::stdout(), HERE)?;
     expect(io::stdin(), GO, Instant::now() + Duration::from_mins(1))?;
     let record = folder.record().doing("read what the machine is")?;
@@ -116,7 +118,7 @@ fn run_ours() -> Result<ExitCode, BootError> {
 fn own_init() -> Result<PathBuf, BootError> {
     let found = INITS.map(PathBuf::from).into_iter().find(|path| path.exists());
     let init = found.ok_or_else(|| BootError::NoInit(INITS.map(PathBuf::from).to_vec()))?;
-    let tried = disk::run(Command::new(PROGRAM).arg("--version"), &[0]);
+    let tried = child::run(Command::new(PROGRAM).arg("--version"), &[0]);
     tried.doing("run the program that configures it with the libraries of its image").map(|()| init)
 }
 

@@ -160,7 +160,7 @@ pub(crate) fn give_ids(ids: &Ids, pid: u32) -> Result<(), BootError> {
         Ids::Range { users, groups, tools } => {
             let run = |tool: &Path, own: u32, range: &super::super::machine::Range| {
                 let words = [pid, 0, own, 1, 1, range.first, range.count].map(|number| number.to_string());
-                super::super::disk::run(Command::new(tool).args(words), &[0])
+                super::super::child::run(Command::new(tool).args(words), &[0])
             };
             run(&tools.users, user, users).doing("give it its user ids")?;
             run(&tools.groups, group, groups).doing("give it its group ids")

@@ -58,7 +58,7 @@ fn mount_disk(disk: &Path, to: &Path) -> Result<(), BootError> {
     let mount = program("mount").ok_or_else(|| io::Error::other("there is no `mount` here"));
     let mut command = Command::new(mount.doing("mount its disk")?);
     command.args(["-t", "ext4", "-o", "loop,noatime"]).arg(disk).arg(to);
-    super::super::disk::run(&mut command, &[0]).doing("mount its disk")
+    super::super::child::run(&mut command, &[0]).doing("mount its disk")
 }
 
 /// Shares this machine's programs, which cannot be changed from there.

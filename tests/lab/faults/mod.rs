@@ -1,0 +1,91 @@
+//! What goes wrong while nodes are worked on or idle, each with what comes of it.
+
+mod config;
+mod disk;
+mod drivers;
+mod interrupt;
+mod link;
+mod power;
+mod server;
+mod strangers;
+
+use std::fs::{self, File};
+use std::path::PathBuf;
+
+use rustix::process::Signal;
+
+use crate::common::{Lab, Need, Running, TIMEOUTS, is_alive, kill, node, spec, wait_until};
+
+/// Faults are made from outside, as root.
+const NEEDS: [Need; 2] = [Need::Root, Need::Ssh];
+
+const CREATE: &str = "create -M lab -H father --json";
+const STATUS: &str = "status -M lab -H father --json";
+const DESTROY: &str = "destroy -M lab -H father --yes --json";
+
+/// A lab whose nodes of these names are made and configured.
+fn made(nodes: &[&str]) -> Lab {
+    let nodes: Vec<String> = nodes.iter().map(|name| node(name)).collect();
+    let nodes: Vec<&str> = nodes.iter().map(String::as_str).collect();
+    let lab = Lab::with_nodes(TIMEOUTS, &nodes);
+    lab.orch(CREATE).ends_with(0).every_node_is("changed");
+    lab
+}
+
+/// Has every node be configured anew by the next run.
+fn edit(lab: &Lab) {
+    lab.write("specs/plain.yaml", &spec("as wanted now"));
+}
+
+/// What a node says of itself to whoever comes in: the file that the spec has.
+fn motd(lab: &Lab, machine: &str) -> String {
+    fs::read_to_string(lab.root(machine).join("etc/motd")).unwrap()
+}
+
+/// Cuts the power of a machine: its first process is killed, and with it everything in it.
+fn cut_power(lab: &Lab, machine: &str) {
+    let init = lab.init(machine).unwrap();
+    kill(init, Signal::KILL);
+    wait_until("the machine is off", || !is_alive(init));
+}
+
+/// Keeps a node from applying anything for as long as this lives: somebody else has the right to.
+struct Gate {
+    _lock: File,
+}
+
+impl Gate {
+    fn hold(lab: &Lab, machine: &str) -> Self {
+        let lock =
+            File::options().write(true).open(lab.root(machine).join("var/lib/orch/apply.lock")).unwrap();
+        lock.lock().unwrap();
+        Self { _lock: lock }
+    }
+}
+
+/// Starts a create and comes back when it is configuring a node, which a gate keeps it at.
+fn start_configuring(lab: &Lab) -> Running {
+    let log = log_of(lab);
+    let create = lab.start(&format!("{CREATE} --log {}", log.display()));
+    wait_until("a node is being configured", || {
+        fs::read_to_string(&log).is_ok_and(|text| text.contains("applying configuration"))
+    });
+    create
+}
+
+fn log_of(lab: &Lab) -> PathBuf {
+    lab.site.join("create.log")
+}
+
+/// The processes of a machine with this name, as they are seen from outside.
+fn processes(lab: &Lab, machine: &str, name: &str) -> Vec<i32> {
+    let space = |pid: i32| fs::read_link(format!("/proc/{pid}/ns/pid")).ok();
+    let own = space(lab.init(machine).unwrap());
+    let pids =
+        fs::read_dir("/proc").unwrap().flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let is_it = |pid: &i32| {
+        let called = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+        called.trim() == name && space(*pid) == own
+    };
+    pids.filter(is_it).collect()
+}

@@ -1,0 +1,88 @@
+//! Power cuts: a machine's first process is killed, and everything in the machine with it.
+
+use std::fs;
+
+use super::{CREATE, DESTROY, Gate, NEEDS, STATUS, cut_power, edit, made, motd, start_configuring};
+use crate::common::{Lab, TIMEOUTS, Timeline, assert_nothing_is_left, inits, lacks, node};
+
+#[test]
+fn a_node_that_lost_its_power_is_seen_as_stopped_and_started_again_with_its_disk_intact() {
+    if lacks(&NEEDS) {
+        return;
+    }
+    let lab = made(&["a"]);
+    let kept = lab.root("lab-a").join("var/lib/kept");
+    fs::write(&kept, "kept").unwrap();
+    fs::File::open(&kept).unwrap().sync_all().unwrap();
+    cut_power(&lab, "lab-a");
+
+    let status = lab.orch(STATUS).ends_with(1).every_node_is("stopped");
+    assert_eq!(status.node("a")["state"], "stopped");
+    lab.orch("exec -M lab -H father -- true").ends_with(1);
+    lab.orch(CREATE).ends_with(0).every_node_is("changed");
+    assert_eq!(fs::read_to_string(lab.root("lab-a").join("var/lib/kept")).unwrap(), "kept");
+    lab.orch(STATUS).ends_with(0).every_node_is("as-wanted");
+    lab.orch(CREATE).ends_with(0).every_node_is("unchanged");
+    lab.orch(DESTROY).ends_with(0);
+    assert_nothing_is_left(&lab);
+}
+
+#[test]
+fn a_node_that_loses_its_power_while_it_is_configured_fails_and_is_configured_by_the_next_run() {
+    if lacks(&NEEDS) {
+        return;
+    }
+    let lab = made(&["a"]);
+    edit(&lab);
+    let gate = Gate::hold(&lab, "lab-a");
+    let create = start_configuring(&lab);
+    cut_power(&lab, "lab-a");
+    drop(gate);
+    let failed = create.end().ends_with(1).every_node_is("failed");
+    assert_eq!(failed.node("a")["timed_out"], false);
+    lab.orch(CREATE).ends_with(0).every_node_is("changed");
+    assert_eq!(motd(&lab, "lab-a"), "as wanted now");
+    lab.orch(DESTROY).ends_with(0);
+    assert_nothing_is_left(&lab);
+}
+
+#[test]
+fn when_every_machine_of_a_host_is_killed_all_are_started_again_parents_first() {
+    if lacks(&NEEDS) {
+        return;
+    }
+    let child = format!("{}, parent: house", node("child"));
+    let house = node("house").replace("type: vm", "type: pve");
+    let lab = Lab::with_nodes(TIMEOUTS, &[&house, &child, &node("peer")]);
+    lab.orch(CREATE).ends_with(0).every_node_is("changed");
+    for machine in ["lab-peer", "lab-child", "lab-house"] {
+        cut_power(&lab, machine);
+    }
+    lab.orch(STATUS).ends_with(1).every_node_is("stopped");
+    let started = lab.orch(CREATE).ends_with(0).every_node_is("changed");
+    Timeline::of(&started.json()).assert_in_order(&[("house", "start"), ("child", "start")]);
+    lab.orch(STATUS).ends_with(0).every_node_is("as-wanted");
+    for machine in ["lab-house", "lab-child", "lab-peer"] {
+        assert_eq!(inits(&lab, machine), [lab.init(machine).unwrap()]);
+    }
+    lab.orch(DESTROY).ends_with(0);
+    assert_nothing_is_left(&lab);
+}
+
+#[test]
+fn a_child_goes_down_with_its_parent_and_both_come_back() {
+    if lacks(&NEEDS) {
+        return;
+    }
+    let child = format!("{}, parent: house", node("child"));
+    let house = node("house").replace("type: vm", "type: pve");
+    let lab = Lab::with_nodes(TIMEOUTS, &[&house, &child]);
+    lab.orch(CREATE).ends_with(0);
+    cut_power(&lab, "lab-house");
+    crate::common::wait_until("the child is off, too", || inits(&lab, "lab-child").is_empty());
+    lab.orch(STATUS).ends_with(1).every_node_is("stopped");
+    lab.orch(CREATE).ends_with(0).every_node_is("changed");
+    lab.orch(STATUS).ends_with(0).every_node_is("as-wanted");
+    lab.orch(DESTROY).ends_with(0);
+    assert_nothing_is_left(&lab);
+}
