@@ -12,4 +12,8 @@ mod conformance;
 mod faults;
 mod image;
 mod kill;
+mod not_root;
+mod outside;
+mod shapes;
 mod systems;
+mod verbs;

@@ -106,13 +106,13 @@ impl Tool {
             .spawn()?;
         let mut stdout = Stream::new(child.stdout.take().expect("standard output is piped"))?;
         let mut stderr = Stream::new(child.stderr.take().expect("standard error is piped"))?;
-        let has_ended = listen(&child, &mut stdout, &mut stderr, Instant::now() + limit)?;
-        if !has_ended {
+        let heard = listen(&child, &mut stdout, &mut stderr, Instant::now() + limit);
+        if !matches!(heard, Ok(true)) {
             // It may have ended meanwhile; then there is nobody left to end.
             let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
         }
         let status = child.wait()?;
-        Ok(Ended { status: has_ended.then_some(status), stdout: stdout.said, stderr: stderr.said })
+        Ok(Ended { status: heard?.then_some(status), stdout: stdout.said, stderr: stderr.said })
     }
 
     fn failed(&self, ended: &Ended, limit: Duration) -> ApplyError {

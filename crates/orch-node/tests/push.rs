@@ -102,6 +102,7 @@ fn the_worker_survives_whoever_pushed() {
     pusher.kill().unwrap();
     pusher.wait().unwrap();
     let worker = gate.worker();
+    assert_eq!(rustix::process::getsid(Some(worker)).unwrap(), worker, "it is in a session of its own");
     // The loss of a terminal reaches it as this.
     kill_process(worker, Signal::HUP).unwrap();
     gate.open();
@@ -227,14 +228,16 @@ fn a_worker_that_does_not_stop_is_ended_with_all_that_it_started() {
 }
 
 #[test]
-fn a_worker_killed_at_any_moment_is_healed_by_the_next_push() {
+fn a_cut_at_any_moment_is_healed_by_the_next_push() {
     let mut role = role();
     role.users = vec![common::user("ops")];
     role.files = (0..20).map(|n| file(&format!("/opt/{n}/{n}"), &n.to_string())).collect();
-    for step in 0..24 {
+    // In turn the one who works is cut, and the one who pushes and hands over.
+    let orders: [&[&str]; 2] = [&["apply", "-"], &["push"]];
+    for (step, order) in (0..48).zip(orders.iter().cycle()) {
         let tree = Tree::new();
-        let mut child = tree.start(&["apply", "-"], &bytes(&role));
-        std::thread::sleep(Duration::from_micros(700 * step));
+        let mut child = tree.start(order, &bytes(&role));
+        std::thread::sleep(Duration::from_micros(350 * step));
         child.kill().unwrap();
         child.wait().unwrap();
         let report = tree.push(&role);

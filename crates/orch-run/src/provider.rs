@@ -93,6 +93,16 @@ pub enum ProviderError {
         /// The way out.
         hint: String,
     },
+    /// It was waited for until the time was over.
+    #[error("`{host}` did not get it done in time: {why}")]
+    Late {
+        /// The host.
+        host: HostName,
+        /// What was seen instead.
+        why: String,
+        /// The last lines of what tells more.
+        evidence: Vec<String>,
+    },
     /// It did not answer, or not to the end: whether anything happened is not known.
     #[error("`{host}` gave no answer: {why}")]
     NoAnswer {
@@ -109,10 +119,15 @@ impl ProviderError {
         matches!(self, Self::NoAnswer { .. })
     }
 
+    /// Whether a time limit was the cause.
+    pub const fn is_late(&self) -> bool {
+        matches!(self, Self::Late { .. })
+    }
+
     /// The last lines of what tells more.
     pub fn evidence(&self) -> &[String] {
         match self {
-            Self::Failed { evidence, .. } => evidence,
+            Self::Failed { evidence, .. } | Self::Late { evidence, .. } => evidence,
             Self::NotOurs { .. } | Self::Refused { .. } | Self::NoAnswer { .. } => &[],
         }
     }
@@ -125,6 +140,9 @@ impl ProviderError {
             }
             Self::Refused { host, .. } => format!("mend what `{host}` complains about, and run again"),
             Self::Failed { hint, .. } => hint.clone(),
+            Self::Late { .. } => {
+                "run again: it goes on from what is there; give it more time with `settings.timeouts`".into()
+            }
             Self::NoAnswer { host, .. } => format!("see whether `{host}` is up and can be reached, and run again"),
         }
     }

@@ -87,6 +87,16 @@ pub enum TransportError {
         /// The last lines of what tells more.
         evidence: Vec<String>,
     },
+    /// It was waited for until the time was over.
+    #[error("node `{node}` did not answer in time: {why}")]
+    Silent {
+        /// The node.
+        node: Identity,
+        /// What was seen instead.
+        why: String,
+        /// The last lines of what tells more.
+        evidence: Vec<String>,
+    },
     /// Another machine answers in its place: its key is not the one that was pinned.
     #[error("node `{node}` does not have the host key that it was made with, and is not spoken to: {why}")]
     Impostor {
@@ -113,10 +123,17 @@ impl TransportError {
         matches!(self, Self::Unreachable { .. })
     }
 
+    /// Whether a time limit was the cause.
+    pub const fn is_late(&self) -> bool {
+        matches!(self, Self::Silent { .. })
+    }
+
     /// The last lines of what tells more.
     pub fn evidence(&self) -> &[String] {
         match self {
-            Self::Unreachable { evidence, .. } | Self::Failed { evidence, .. } => evidence,
+            Self::Unreachable { evidence, .. }
+            | Self::Silent { evidence, .. }
+            | Self::Failed { evidence, .. } => evidence,
             Self::Impostor { .. } => &[],
         }
     }
@@ -124,6 +141,9 @@ impl TransportError {
     /// What to try next.
     pub fn hint(&self) -> String {
         match self {
+            Self::Silent { node, .. } => format!(
+                "see what `{node}` is doing, and run again; `settings.timeouts.boot` in the manifest gives it more time"
+            ),
             Self::Unreachable { node, .. } => {
                 format!("see whether `{node}` is up and its network works, and run again")
             }

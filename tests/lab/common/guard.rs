@@ -4,9 +4,13 @@ use std::fs;
 use std::io::Read;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value as Json;
+
+use super::leaks::control_groups;
+use super::processes::speaking_of;
 
 /// Names the folder for the process that waits.
 const FOLDER: &str = "ORCH_LAB_GUARDS";
@@ -39,40 +43,36 @@ fn a_guard_ends_what_its_lab_left() {
     let Some(folder) = std::env::var_os(FOLDER) else { return };
     let _ = std::io::stdin().read_to_end(&mut Vec::new());
     let folder = Path::new(&folder);
-    // What is being started right now has the lock of its folder, and is there in a moment.
-    for _ in 0..20 {
-        end_machines(folder);
-        if fs::remove_dir_all(folder).is_ok() || !folder.exists() {
+    let groups = groups_of(folder);
+    // Whatever is being started right now is there in a moment.
+    for _ in 0..100 {
+        end_processes(folder);
+        let is_gone = fs::remove_dir_all(folder).is_ok() || !folder.exists();
+        let are_gone = groups.iter().all(|group| fs::remove_dir(group).is_ok() || !Path::new(group).exists());
+        if is_gone && are_gone {
             break;
         }
-        std::thread::sleep(std::time::Duration::from_millis(50));
+        std::thread::sleep(Duration::from_millis(50));
     }
 }
 
-fn end_machines(folder: &Path) {
+/// Kills everything that was started for this folder: drivers, connections, and the first processes of machines, and
+/// with those everything in the machines.
+fn end_processes(folder: &Path) {
+    for pid in speaking_of(&folder.display().to_string()) {
+        let _ = Pid::from_raw(pid).map(|pid| kill_process(pid, Signal::KILL));
+    }
+}
+
+/// The control groups of the machines in a folder, by their marks.
+fn groups_of(folder: &Path) -> Vec<String> {
     let hosts = fs::read_dir(folder.join("state/local")).into_iter().flatten().flatten();
-    for machine in hosts.flat_map(|host| fs::read_dir(host.path()).into_iter().flatten().flatten()) {
-        let boot = fs::read(machine.path().join("boot.json")).ok();
-        let Some(boot) = boot.and_then(|text| serde_json::from_slice::<Json>(&text).ok()) else { continue };
-        if is_alive(&boot["init"]) {
-            let pid = boot["init"]["pid"].as_i64().and_then(|pid| Pid::from_raw(i32::try_from(pid).ok()?));
-            let _ = pid.map(|pid| kill_process(pid, Signal::KILL));
-        }
-        for group in boot["cgroups"].as_array().into_iter().flatten().filter_map(Json::as_str) {
-            for _ in 0..100 {
-                if fs::remove_dir(group).is_ok() || !Path::new(group).exists() {
-                    break;
-                }
-                std::thread::sleep(std::time::Duration::from_millis(5));
-            }
-        }
-    }
-}
-
-/// Whether a process is still the one that was written down: pids are used again.
-fn is_alive(init: &Json) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{}/stat", init["pid"])).unwrap_or_default();
-    let started =
-        stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(19)?.parse::<u64>().ok());
-    started.is_some() && started == init["started"].as_u64()
+    let machines = hosts.flat_map(|host| fs::read_dir(host.path()).into_iter().flatten().flatten());
+    let marks = machines.filter_map(|machine| {
+        let record: Json = serde_json::from_slice(&fs::read(machine.path().join("machine.json")).ok()?).ok()?;
+        Some(record["marks"]["uuid"].as_str()?.to_owned())
+    });
+    let marks: Vec<String> = marks.collect();
+    let all = control_groups();
+    all.into_iter().filter(|group| marks.iter().any(|mark| group.ends_with(mark.as_str()))).collect()
 }

@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use super::Lab;
+use super::processes::{command_of, speaking_of};
+use super::{Lab, Need, TIMEOUTS, lacks, node};
 
 /// Asserts that nothing of a lab's machines is left: no process, mount, interface, control group or file.
 #[track_caller]
@@ -16,18 +17,12 @@ pub(crate) fn assert_nothing_is_left(lab: &Lab) {
 pub(crate) fn leaks(lab: &Lab) -> Vec<String> {
     let mut left = Vec::new();
     let state = lab.state.to_string_lossy().into_owned();
-    for entry in fs::read_dir("/proc").unwrap().flatten() {
-        let command = fs::read(entry.path().join("cmdline")).unwrap_or_default();
-        let command = String::from_utf8_lossy(&command).replace('\0', " ");
-        if command.contains(&state) {
-            left.push(format!("process {}: {command}", entry.file_name().display()));
-        }
-    }
+    left.extend(speaking_of(&state).into_iter().map(|pid| format!("process {pid}: {}", command_of(pid))));
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
     left.extend(mounts.lines().filter(|line| line.contains(&state)).map(|line| format!("mount {line}")));
     files(&lab.state.join("local"), &mut left);
     left.extend(loop_devices(&state));
-    left.extend(groups(Path::new("/sys/fs/cgroup"), 3).into_iter().filter(|group| is_of(group, lab)));
+    left.extend(control_groups().into_iter().filter(|group| is_of(group, lab)));
     left
 }
 
@@ -50,7 +45,11 @@ fn loop_devices(state: &str) -> Vec<String> {
         .collect()
 }
 
-/// The control groups of machines.
+/// The control groups of every machine on this computer, whoever's it is.
+pub(crate) fn control_groups() -> Vec<String> {
+    groups(Path::new("/sys/fs/cgroup"), 3)
+}
+
 fn groups(folder: &Path, depth: usize) -> Vec<String> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -69,4 +68,22 @@ fn is_of(group: &str, lab: &Lab) -> bool {
     let Some((_, uuid)) = group.rsplit_once("orch-") else { return false };
     let journals = fs::read_dir(lab.state.join("runs")).into_iter().flatten().flatten();
     journals.filter_map(|journal| fs::read_to_string(journal.path()).ok()).any(|text| text.contains(uuid))
+}
+
+#[test]
+fn the_check_for_leaks_sees_every_kind_of_thing_that_a_machine_is_made_of() {
+    if lacks(&[Need::Root]) {
+        return;
+    }
+    let lab = Lab::with_nodes(TIMEOUTS, &[&node("a")]);
+    lab.orch("create -M lab -H father").ends_with(0);
+    let seen = leaks(&lab);
+    let is_seen = |kind: &str| seen.iter().any(|leak| leak.starts_with(kind));
+    assert!(is_seen("process ") && is_seen("file "), "{seen:#?}");
+    let folder = lab.machine("lab-a");
+    let boot = fs::read_to_string(folder.join("boot.json")).unwrap();
+    assert_eq!(is_seen("/sys/fs/cgroup"), boot.contains("/sys/fs/cgroup"), "{seen:#?}");
+    assert_eq!(is_seen("loop device"), folder.join("disk.img").exists(), "{seen:#?}");
+    lab.orch("destroy -M lab -H father --yes").ends_with(0);
+    assert_nothing_is_left(&lab);
 }

@@ -25,8 +25,8 @@ pub(crate) use guard::Guard;
 pub(crate) use leaks::assert_nothing_is_left;
 pub(crate) use need::{Need, is_root, lacks};
 pub(crate) use outcome::Outcome;
-pub(crate) use processes::inits;
-pub(crate) use running::{Running, is_alive, kill};
+pub(crate) use processes::{all as all_processes, command_of, inits, is_alive, speaking_of};
+pub(crate) use running::{Running, kill};
 pub(crate) use site::{TIMEOUTS, node, spec};
 pub(crate) use timeline::{Timeline, most_at_once, name_of};
 

@@ -1,5 +1,7 @@
 //! A program that was started and not waited for.
 
+use std::fs::File;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -15,6 +17,12 @@ pub(crate) struct Running {
 impl Running {
     pub(crate) fn start(command: &mut Command, words: &str) -> Self {
         let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        Self { child: Some(child), words: words.to_owned() }
+    }
+
+    /// The same, but what it tells goes into a file, where it can be read meanwhile.
+    pub(crate) fn telling(command: &mut Command, words: &str, told: &Path) -> Self {
+        let child = command.stdout(Stdio::piped()).stderr(File::create(told).unwrap()).spawn().unwrap();
         Self { child: Some(child), words: words.to_owned() }
     }
 
@@ -50,10 +58,4 @@ impl Drop for Running {
 /// Sends a process a signal.
 pub(crate) fn kill(pid: i32, signal: Signal) {
     kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
-}
-
-/// Whether a process runs: neither gone nor dead.
-pub(crate) fn is_alive(pid: i32) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
-    stat.is_ok_and(|stat| !stat.contains(") Z ") && !stat.contains(") X "))
 }

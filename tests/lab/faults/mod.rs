@@ -10,7 +10,6 @@ mod server;
 mod strangers;
 
 use std::fs::{self, File};
-use std::path::PathBuf;
 
 use rustix::process::Signal;
 
@@ -65,16 +64,12 @@ impl Gate {
 
 /// Starts a create and comes back when it is configuring a node, which a gate keeps it at.
 fn start_configuring(lab: &Lab) -> Running {
-    let log = log_of(lab);
-    let create = lab.start(&format!("{CREATE} --log {}", log.display()));
+    let told = lab.site.join("told");
+    let create = Running::telling(&mut lab.command(CREATE), CREATE, &told);
     wait_until("a node is being configured", || {
-        fs::read_to_string(&log).is_ok_and(|text| text.contains("applying configuration"))
+        fs::read_to_string(&told).is_ok_and(|text| text.contains("applying configuration"))
     });
     create
-}
-
-fn log_of(lab: &Lab) -> PathBuf {
-    lab.site.join("create.log")
 }
 
 /// The processes of a machine with this name, as they are seen from outside.

@@ -29,7 +29,7 @@ fn an_image_boots_its_own_systemd_and_is_configured_over_ssh() {
     assert!(sessions.contains("pam_unix(sshd:session): session opened for user ops"), "{sessions}");
     lab.all("config").ends_with(0).every_node_is("unchanged");
     lab.all("create").ends_with(0).every_node_is("unchanged");
-    lab.all("status").ends_with(0).every_node_is("as wanted");
+    lab.all("status").ends_with(0).every_node_is("as-wanted");
     assert_eq!(lab.init(MACHINE), Some(init));
     lab.destroy();
     assert!(!is_alive(init));
@@ -130,6 +130,6 @@ fn a_machine_with_a_systemd_of_its_own_lives_inside_of_another() {
     let seen = lab.says("lab-outer", &["sh", "-c", "cat /proc/[0-9]*/comm"]);
     assert_eq!(seen.lines().filter(|name| *name == "systemd-journal").count(), 2, "{seen}");
     lab.all("create").ends_with(0).every_node_is("unchanged");
-    lab.all("status").ends_with(0).every_node_is("as wanted");
+    lab.all("status").ends_with(0).every_node_is("as-wanted");
     lab.destroy();
 }

@@ -26,7 +26,7 @@ fn packages_are_installed_with_what_they_need_and_once() {
     let stamp = |path: &str| fs::metadata(lab.root(MACHINE).join(path)).unwrap().modified().unwrap();
     let before = (stamp("var/lib/dpkg/status"), stamp("var/log/apt/history.log"));
     lab.all("config").ends_with(0).every_node_is("unchanged");
-    lab.all("status").ends_with(0).every_node_is("as wanted");
+    lab.all("status").ends_with(0).every_node_is("as-wanted");
     assert_eq!((stamp("var/lib/dpkg/status"), stamp("var/log/apt/history.log")), before);
     lab.says(MACHINE, &["apt-get", "-y", "remove", "orch-greeting"]);
     lab.orch("status -M lab -H father").ends_with(2).says("package orch-hello");

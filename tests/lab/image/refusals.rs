@@ -40,21 +40,3 @@ fn an_archive_without_an_init_is_told_when_its_machine_is_started() {
     lab.orch("destroy -M lab -H father --yes").ends_with(0);
     assert_nothing_is_left(&lab);
 }
-
-#[test]
-fn an_image_that_does_not_fit_on_its_disk_is_told_in_plain_words() {
-    if lacks(&[Need::Root, Need::Program("mkfs.ext4")]) {
-        return;
-    }
-    let lab = Lab::with_nodes(TIMEOUTS, &[WEB]);
-    fs::create_dir_all(lab.site.join("large/sbin")).unwrap();
-    fs::write(lab.site.join("large/sbin/init"), "").unwrap();
-    // Many folders take as much room on a disk as large files, and are made in a moment.
-    for number in 0..70_000 {
-        fs::create_dir(lab.site.join(format!("large/{number}"))).unwrap();
-    }
-    lab.write("hosts/father.yaml", &host(&[("debian", "large".as_ref())]));
-    lab.orch("create -M lab -H father").ends_with(1).says("its image does not fit on 1 GB");
-    lab.orch("destroy -M lab -H father --yes").ends_with(0);
-    assert_nothing_is_left(&lab);
-}

@@ -1,12 +1,11 @@
 //! Kills of the processes that start a machine, which outlive nobody and must leave nothing.
 
-use std::fs;
 use std::time::Instant;
 
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::{MANIFEST, assert_as_wanted, assert_goes_away, heal, sweep};
-use crate::common::{Lab, Need, lacks};
+use crate::common::{Lab, Need, lacks, speaking_of};
 
 /// A helper, and how many looks later it is killed.
 #[derive(Debug, Clone, Copy)]
@@ -15,15 +14,10 @@ struct Cell {
     looks: usize,
 }
 
-/// The process of a lab that was started with these words.
+/// The process of a lab that was started with this word.
 fn find(lab: &Lab, helper: &str) -> Option<Pid> {
-    let words = format!("__local {helper} {}", lab.state.display());
-    fs::read_dir("/proc").unwrap().flatten().find_map(|entry| {
-        let command = fs::read(entry.path().join("cmdline")).ok()?;
-        let command = String::from_utf8_lossy(&command).replace('\0', " ");
-        let pid = entry.file_name().to_str()?.parse().ok()?;
-        command.contains(&words).then(|| Pid::from_raw(pid))?
-    })
+    let found = speaking_of(&format!("__local {helper} {}", lab.state.display()));
+    found.first().and_then(|pid| Pid::from_raw(*pid))
 }
 
 /// Kills a helper of a create, some time after it was started, and lets the create end as it may.

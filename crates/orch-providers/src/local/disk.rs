@@ -175,3 +175,24 @@ fn copy_range(source: &File, target: &File, start: u64, end: u64) -> io::Result<
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_image_that_does_not_fit_is_told_in_plain_words() {
+        let Ok(mkfs) = tool("mkfs.ext4") else { return };
+        let folder = tempfile::tempdir().expect("a folder can be made");
+        let (image, disk) = (folder.path().join("image"), folder.path().join("disk"));
+        fs::create_dir(&image).expect("a folder can be made");
+        fs::write(image.join("large"), vec![1; 2 << 20]).expect("a file can be written");
+        File::create(&disk).and_then(|file| file.set_len(1 << 20)).expect("a disk can be made");
+        let mut command = Command::new(mkfs);
+        let failed = run(command.args(["-q", "-F", "-d"]).arg(&image).arg(&disk), &[0]);
+        let error = failed.expect_err("2 MB do not fit on 1 MB");
+        assert_eq!(too_small(error, 1).to_string(), "its image does not fit on 1 GB");
+        let other = io::Error::other("`mkfs.ext4` ended otherwise");
+        assert_eq!(too_small(other, 1).to_string(), "`mkfs.ext4` ended otherwise");
+    }
+}

@@ -107,10 +107,7 @@ impl Local {
             MakeError::Key(error) => {
                 ProviderError::Failed { host, why, evidence: Vec::new(), hint: error.hint() }
             }
-            MakeError::NotReached { evidence, .. } => {
-                let hint = "run again, which goes on from what is there; `settings.timeouts.boot` gives it more time".into();
-                ProviderError::Failed { host, why, evidence, hint }
-            }
+            MakeError::NotReached { evidence, .. } => ProviderError::Late { host, why, evidence },
             MakeError::NotStarted { evidence, .. } => {
                 let hint = super::preflight::advice(&why);
                 ProviderError::Failed { host, why, evidence, hint }

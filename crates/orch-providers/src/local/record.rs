@@ -46,6 +46,8 @@ pub(crate) struct Record {
 pub(crate) struct Boot {
     /// Its first process.
     pub(crate) init: Process,
+    /// Whether its root is in place.
+    pub(crate) ready: bool,
     /// The control groups that were made for it.
     pub(crate) cgroups: Vec<PathBuf>,
 }

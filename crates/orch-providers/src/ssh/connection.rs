@@ -4,15 +4,23 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use openssh::{ChildStdin, Error as SshError, Stdio};
+use openssh::{Child, ChildStdin, Error as SshError, Session, Stdio};
 use orch_model::Identity;
 use orch_run::{Ended, TransportError};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::time::Instant;
 
 use super::master::Master;
 use super::quote;
 use super::refusal::{Refusal, chain};
 use crate::remote::{Remote, RunAs};
+
+/// What `ssh` says where the server has no room for another program.
+const REFUSED: &str = "Session open refused";
+
+/// How long a server may have no room for another program, and how often it is asked meanwhile.
+const CROWDED: Duration = Duration::from_secs(5);
+const ANOTHER_TRY: Duration = Duration::from_millis(20);
 
 /// A node that is connected to. The connection is shared with everybody who speaks to it.
 pub struct Connection {
@@ -46,13 +54,12 @@ impl Connection {
     /// Runs one line and waits for its end.
     async fn speak(&self, line: &str, input: &[u8]) -> Result<Ended, TransportError> {
         let _channel = self.master.channels.acquire().await.expect("the semaphore is never closed");
-        let mut command = self.master.session.raw_command(line);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().await.map_err(|error| self.broken(&error))?;
+        let mut child = self.open(line).await.map_err(|error| self.broken(&error))?;
         let (stdin, stdout, stderr) = (child.stdin().take(), child.stdout().take(), child.stderr().take());
-        let ((), stdout, stderr, status) =
-            tokio::join!(feed(stdin, input), drain(stdout), drain(stderr), child.wait());
-        let code = match status {
+        let ((), stdout, stderr) = tokio::join!(feed(stdin, input), drain(stdout), drain(stderr));
+        // Only now: the library lets go of the channel when it hears how the program ended, and what was still on its
+        // way then is lost.
+        let code = match child.wait().await {
             Ok(status) => status.code(),
             // The library makes an error of this one code.
             Err(SshError::Remote(_)) => Some(127),
@@ -61,6 +68,22 @@ impl Connection {
             Err(error) => return Err(self.broken(&error)),
         };
         Ok(Ended { code, stdout, stderr })
+    }
+
+    /// Opens a channel for one line. A server counts those that have just ended for a moment longer than we do, and what
+    /// it refuses was not run.
+    async fn open(&self, line: &str) -> Result<Child<&Session>, SshError> {
+        let mut command = self.master.session.raw_command(line);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let deadline = Instant::now() + CROWDED;
+        loop {
+            match command.spawn().await {
+                Err(error) if Instant::now() < deadline && chain(&error).contains(REFUSED) => {
+                    tokio::time::sleep(ANOTHER_TRY).await;
+                }
+                opened => return opened,
+            }
+        }
     }
 
     fn broken(&self, error: &SshError) -> TransportError {

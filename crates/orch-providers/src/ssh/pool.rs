@@ -75,7 +75,8 @@ impl Pool {
     ) -> Result<Arc<Master>, Refusal> {
         let slot = self.slot(&hop.alias);
         let Ok(mut place) = timeout_at(deadline, slot.lock()).await else {
-            return Err(Refusal::passing(format!("no connection within {:?}", self.settings.reach), ""));
+            let busy = Refusal::passing("somebody else is connecting to it all the time", "");
+            return Err(busy.for_good(self.settings.reach));
         };
         if let Some(master) = place.as_ref()
             && master.hop == *hop
@@ -111,8 +112,7 @@ impl Pool {
                 Err(refusal) => telling.take().filter(|_| refusal.evidence.is_empty()).unwrap_or(refusal),
             };
             if Instant::now() + wait >= deadline {
-                let why = format!("no connection within {:?}: {}", self.settings.reach, refusal.why);
-                return Err(Refusal { why, ..refusal });
+                return Err(refusal.for_good(self.settings.reach));
             }
             telling = Some(refusal);
             progress.say("waiting for ssh");

@@ -1,5 +1,7 @@
 //! Why there is no connection, as far as the words of `ssh` tell.
 
+use std::time::Duration;
+
 use orch_model::Identity;
 use orch_run::TransportError;
 
@@ -22,6 +24,8 @@ pub(super) enum Kind {
     Denied,
     /// Asking again may help.
     Passing,
+    /// It was asked again and again, until the time was over.
+    Silent,
 }
 
 /// What `ssh` says in each case, in any line.
@@ -53,7 +57,7 @@ impl Refusal {
                 format!("it shows another host key than the one that was pinned{}", key_shown(&lines))
             }
             Kind::Denied => format!("it does not let us in: {}", tidy(last)),
-            Kind::Passing => tidy(last),
+            Kind::Passing | Kind::Silent => tidy(last),
         };
         Self { kind, why, evidence: tail(log) }
     }
@@ -61,6 +65,13 @@ impl Refusal {
     /// Something that asking again may help against.
     pub(super) fn passing(why: impl Into<String>, log: &str) -> Self {
         Self { kind: Kind::Passing, why: why.into(), evidence: tail(log) }
+    }
+
+    /// The same, when the time is over.
+    pub(super) fn for_good(mut self, limit: Duration) -> Self {
+        self.kind = Kind::Silent;
+        self.why = format!("no connection within {limit:?}: {}", self.why);
+        self
     }
 
     /// A way that cannot be gone.
@@ -82,6 +93,7 @@ impl Refusal {
             Kind::Impostor => TransportError::Impostor { node, why },
             Kind::Denied => TransportError::Failed { node, why, evidence },
             Kind::Passing => TransportError::Unreachable { node, why, evidence },
+            Kind::Silent => TransportError::Silent { node, why, evidence },
         }
     }
 }

@@ -44,7 +44,8 @@ async fn a_chain_is_healed_where_it_was_cut() {
     };
     tokio::time::timeout(SOON, connection).await.unwrap();
     let ended = scene.ssh.exec(&node, &argv(&["true"]), SOON).await.unwrap();
-    assert_eq!((ended.code, outer.accepted(), inner.accepted()), (Some(0), 2, 2));
+    assert_eq!(ended.code, Some(0));
+    assert!(outer.accepted() >= 2 && inner.accepted() >= 2, "both were connected to again");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -35,11 +35,10 @@ fn built() -> PathBuf {
         .output()
         .unwrap();
     assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
-    let messages =
-        built.stdout.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok());
-    let program =
-        messages.filter_map(|message: serde_json::Value| message["executable"].as_str().map(PathBuf::from));
-    program.last().unwrap()
+    let lines = built.stdout.split(|byte| *byte == b'\n');
+    let messages = lines.filter_map(|line| serde_json::from_slice::<serde_json::Value>(line).ok());
+    let mut programs = messages.filter_map(|message| Some(PathBuf::from(message["executable"].as_str()?)));
+    programs.next().unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]

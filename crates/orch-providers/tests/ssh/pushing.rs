@@ -187,10 +187,10 @@ async fn a_cut_while_the_program_is_brought_leaves_nothing_that_counts_and_is_he
     let mut bytes = fs::read(node.file("program")).unwrap();
     bytes.extend(b"exit\n".iter().chain(std::iter::repeat_n(&b'\n', 64 << 20)));
     let program = Program::Upload(Arc::new(Binary::new(bytes)));
-    let target = scene.node_with(vec![server.plan.hop("web")], program);
+    let target = scene.node_with(vec![server.plan.hop("web")], program.clone());
     let (config, permit) = (config(), scene.permit());
     let cut = async {
-        while sshd::processes_with("of=/var/lib/orch/bin/").is_empty() {
+        while sshd::processes_with(&format!("of={}", program.path())).is_empty() {
             tokio::task::yield_now().await;
         }
         server.cut();

@@ -114,9 +114,9 @@ pub(crate) fn config_of(spec: &str) -> Config {
     let sources = Sources::from_texts(texts);
     let (manifest, host): (ManifestName, _) = ("m".parse().unwrap(), "father".parse().unwrap());
     let scope = Scope::Manifest { name: &manifest, host: Some(&host) };
-    let catalog = parse(&sources, scope).unwrap_or_else(|problems| panic!("{problems}"));
+    let catalog = parse(&sources, scope).unwrap_or_else(|problems| unreachable!("{problems}"));
     let request = Request { manifest: manifest.clone(), host: Some(host.clone()), mode: None };
-    let fleet = resolve(&catalog, &request).unwrap_or_else(|problems| panic!("{problems}"));
+    let fleet = resolve(&catalog, &request).unwrap_or_else(|problems| unreachable!("{problems}"));
     fleet.nodes[0].config.clone().unwrap()
 }
 

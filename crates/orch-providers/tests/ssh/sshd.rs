@@ -79,7 +79,8 @@ impl Plan {
         let folder = self.folder.path().display();
         let text = format!(
             "ListenAddress 127.0.0.1:{}\nHostKey \"{folder}/{key}\"\nAuthorizedKeysFile \"{}\"\nPidFile none\nStrictModes \
-             no\nUsePAM no\nLogLevel VERBOSE\nMaxStartups 200\nSubsystem sftp internal-sftp\n",
+             no\nUsePAM no\nLogLevel VERBOSE\nMaxStartups 200\nSubsystem sftp internal-sftp\n\
+             SetEnv \"HOME={folder}\"\n",
             self.port,
             format!("{folder}/authorized_keys").replace('%', "%%"),
         );

@@ -76,6 +76,21 @@ async fn how_a_program_ended_is_told_as_it_was() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn nothing_that_a_program_says_last_is_lost() {
+    if !sshd::is_there() {
+        return;
+    }
+    let scene = Scene::new();
+    let server = scene.server();
+    let node = scene.ssh.reach(&scene.node(vec![server.plan.hop("web")])).await.unwrap();
+    let words = argv(&["sh", "-c", "head -c 300000 /dev/zero >&2; echo last >&2; echo last"]);
+    for _ in 0..20 {
+        let ended = node.run(&words, RunAs::Itself, &[], SOON).await.unwrap();
+        assert_eq!((ended.stdout.len(), ended.stderr.len()), (5, 300_005));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_program_that_is_not_there_ends_with_127_also_behind_sudo() {
     if !sshd::is_there() || !sshd::is_root() {
         return;

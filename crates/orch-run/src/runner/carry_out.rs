@@ -63,6 +63,15 @@ impl StepError {
         }
     }
 
+    fn is_late(&self) -> bool {
+        match self {
+            Self::TimedOut { .. } => true,
+            Self::Provider(error) => error.is_late(),
+            Self::Transport(error) => error.is_late(),
+            Self::NotSeen { .. } | Self::Refused(_) | Self::Journal(_) => false,
+        }
+    }
+
     fn hint(&self) -> String {
         match self {
             Self::Provider(error) => error.hint(),
@@ -87,7 +96,7 @@ impl StepError {
 
     /// As the engine sees it: whether it is worth another try, and whether time was the cause.
     pub(crate) fn into_task_error(self) -> TaskError {
-        let (passing, late) = (self.is_passing(), matches!(self, Self::TimedOut { .. }));
+        let (passing, late) = (self.is_passing(), self.is_late());
         let error = TaskError::new(self);
         match (passing, late) {
             (true, _) => error,

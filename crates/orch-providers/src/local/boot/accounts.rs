@@ -3,7 +3,7 @@
 
 use std::fs::{self, OpenOptions, Permissions};
 use std::io::{self, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt, chown};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, chown, fchown};
 use std::path::Path;
 
 use orch_model::{PublicKey, UserName};
@@ -88,13 +88,13 @@ fn make_account(user: &UserName) -> io::Result<()> {
 }
 
 /// Adds a line to a file, by way of a whole new one.
-pub(super) fn append(path: &Path, text: &str, line: &str) -> io::Result<()> {
+fn append(path: &Path, text: &str, line: &str) -> io::Result<()> {
     let mode = fs::metadata(path).map_or(0o600, |about| about.permissions().mode() & 0o7777);
     let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
     replace(path, format!("{text}{end}{line}").as_bytes(), mode)
 }
 
-/// Writes a whole new file in place of the old one; one that is as wanted is left.
+/// Writes a whole new file in place of the old one, and for the same owner; one that is as wanted is left.
 pub(super) fn replace(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
     if fs::read(path).is_ok_and(|found| found == content) {
         return Ok(());
@@ -103,6 +103,9 @@ pub(super) fn replace(path: &Path, content: &[u8], mode: u32) -> io::Result<()> 
     let _ = fs::remove_file(&draft);
     let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&draft)?;
     file.write_all(content)?;
+    if let Ok(old) = fs::metadata(path) {
+        fchown(&file, Some(old.uid()), Some(old.gid()))?;
+    }
     file.set_permissions(Permissions::from_mode(mode))?;
     fs::rename(&draft, path)
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use uuid::Uuid;
 
 use super::super::record::Record;
-use super::accounts::{append, replace};
+use super::accounts::replace;
 
 const HOST_NAME: &str = "/etc/hostname";
 const HOSTS: &str = "/etc/hosts";
@@ -46,5 +46,6 @@ fn know(name: &str) -> io::Result<()> {
     if hosts.lines().any(|line| line.starts_with("127.0.1.1")) {
         return Ok(());
     }
-    append(Path::new(HOSTS), &hosts, &format!("127.0.1.1 {name}\n"))
+    let end = if hosts.ends_with('\n') { "" } else { "\n" };
+    replace(Path::new(HOSTS), format!("{hosts}{end}127.0.1.1 {name}\n").as_bytes(), 0o644)
 }

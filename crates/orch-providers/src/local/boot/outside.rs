@@ -69,12 +69,16 @@ impl Host {
     }
 }
 
-/// A machine that runs directly on the host.
+/// A machine that runs directly on the host and is in place: it holds the host's network.
 fn neighbour(store: &Store) -> io::Result<Option<Process>> {
     let on_host = |found: super::super::store::Found| {
-        found.record.filter(|record| record.inside.is_none()).and_then(|_| found.folder.running())
+        found.record.filter(|record| record.inside.is_none()).and_then(|_| in_place(&found.folder))
     };
     Ok(store.list()?.into_iter().find_map(on_host))
+}
+
+fn in_place(folder: &Folder) -> Option<Process> {
+    folder.boot().filter(|boot| boot.ready && boot.init.is_alive()).map(|boot| boot.init)
 }
 
 fn start(
@@ -121,11 +125,11 @@ fn bring_up(
     }
     expect(&from, HERE, deadline)?;
     let init = first_process(pid).ok_or(BootError::Lost)?;
-    folder
-        .write_boot(&Boot { init, cgroups: groups.to_vec() })
-        .doing("write down who its first process is")?;
+    let boot = Boot { init, ready: false, cgroups: groups.to_vec() };
+    folder.write_boot(&boot).doing("write down who its first process is")?;
     say(&mut to, GO)?;
-    expect(&from, READY, deadline)
+    expect(&from, READY, deadline)?;
+    folder.write_boot(&Boot { ready: true, ..boot }).doing("write down that it is in place")
 }
 
 fn spawn(folder: &Folder, neighbour: Option<&Process>, standing: Standing) -> Result<Child, BootError> {

@@ -1,0 +1,120 @@
+//! An ordinary user makes machines too: with a range of ids, SSH and all; with its own id alone, by the direct way.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::path::Path;
+use std::process::Command;
+
+use crate::common::{Lab, Need, ORCH, Outcome, assert_nothing_is_left, lacks};
+
+/// A user, by its ids.
+#[derive(Debug, Clone, Copy)]
+struct User {
+    uid: u32,
+    gid: u32,
+}
+
+/// A user to whom `/etc/subuid` grants ids, where there is one.
+fn with_ids() -> Option<User> {
+    let granted = fs::read_to_string("/etc/subuid").ok()?;
+    let accounts = fs::read_to_string("/etc/passwd").ok()?;
+    granted.lines().find_map(|line| {
+        let name = line.split(':').next()?;
+        let account = accounts.lines().find(|account| account.split(':').next() == Some(name))?;
+        let mut fields = account.split(':').skip(2).map(|field| field.parse::<u32>());
+        let (uid, gid) = (fields.next()?.ok()?, fields.next()?.ok()?);
+        (uid != 0).then_some(User { uid, gid })
+    })
+}
+
+/// A user that has no account, and so no ids but its own.
+const ALONE: User = User { uid: 61_234, gid: 61_234 };
+
+/// A lab that belongs to a user, with a copy of the program that the user may run.
+struct Theirs {
+    lab: Lab,
+    user: User,
+}
+
+impl Theirs {
+    fn new(user: User) -> Self {
+        let lab = Lab::with_sample_site();
+        let folder = lab.site.parent().unwrap().to_owned();
+        let program = folder.join("orch");
+        // By another process: what this one writes, a process that is started meanwhile would hold open.
+        Outcome::of(Command::new("cp").arg(ORCH).arg(&program), "cp").ends_with(0);
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
+        give(&folder, user);
+        Self { lab, user }
+    }
+
+    fn orch(&self, words: &str) -> Outcome {
+        let User { uid, gid } = self.user;
+        let folder = self.lab.site.parent().unwrap();
+        let mut command = Command::new("setpriv");
+        command.args([format!("--reuid={uid}"), format!("--regid={gid}")]).arg("--clear-groups");
+        command
+            .arg(folder.join("orch"))
+            .arg("--site")
+            .arg(&self.lab.site)
+            .arg("--state")
+            .arg(&self.lab.state);
+        command.args(words.split_whitespace()).env("HOME", folder).env("NO_COLOR", "1").current_dir(folder);
+        command.env_remove("ORCH_SITE").env_remove("ORCH_STATE").env_remove("XDG_STATE_HOME");
+        Outcome::of(&mut command, words)
+    }
+
+    /// A whole life: made, looked at, used, made again, destroyed twice.
+    fn live(&self) {
+        let about = "-M nested-test -H father";
+        self.orch(&format!("create {about} --json")).ends_with(0).every_node_is("changed");
+        self.orch(&format!("status {about} --json")).ends_with(0).every_node_is("as-wanted");
+        let named = self.orch(&format!("exec {about} -- hostname")).ends_with(0);
+        named.says("== inner-pve: exit 0").says("== test-vm: exit 0").says("\ntest-vm\n");
+        self.orch(&format!("exec {about} --only test-vm -- cat /etc/motd"))
+            .ends_with(0)
+            .says("Made by orch.");
+        self.orch(&format!("ssh {about} test-vm -- true")).ends_with(0);
+        self.orch(&format!("create {about} --json")).ends_with(0).every_node_is("unchanged");
+        self.orch(&format!("destroy {about} --yes --json")).ends_with(0).every_node_is("changed");
+        self.orch(&format!("destroy {about} --yes --json")).ends_with(0).every_node_is("unchanged");
+        assert_eq!(self.processes(), Vec::<String>::new(), "no process is left");
+        let left: Vec<_> =
+            fs::read_dir(self.lab.state.join("local")).into_iter().flatten().flatten().collect();
+        assert!(left.is_empty(), "no file is left: {left:?}");
+    }
+}
+
+fn give(path: &Path, user: User) {
+    chown(path, Some(user.uid), Some(user.gid)).unwrap();
+    if path.is_dir() {
+        fs::read_dir(path).unwrap().flatten().for_each(|entry| give(&entry.path(), user));
+    }
+}
+
+#[test]
+fn a_user_with_a_range_of_ids_makes_machines_with_ssh() {
+    if lacks(&[Need::Root, Need::Ssh, Need::Program("setpriv"), Need::Program("newuidmap")]) {
+        return;
+    }
+    let Some(user) = with_ids() else {
+        eprintln!("skipped: /etc/subuid grants nobody here a range of ids");
+        return;
+    };
+    let theirs = Theirs::new(user);
+    theirs.live();
+    theirs.orch("create -M single-node-push -H father").ends_with(0).never_says("no SSH server");
+    theirs.orch("ssh-config -M single-node-push -H father").ends_with(0).says("ProxyCommand");
+    theirs.orch("destroy -M single-node-push -H father --yes").ends_with(0);
+}
+
+#[test]
+fn a_user_with_one_id_alone_makes_machines_without_ssh_and_is_told_so() {
+    if lacks(&[Need::Root, Need::Program("setpriv")]) {
+        return;
+    }
+    let theirs = Theirs::new(ALONE);
+    theirs.orch("plan -M nested-test -H father").ends_with(0).says("one user alone and no SSH server");
+    theirs.live();
+}
