@@ -29,6 +29,8 @@
         { pkgs, orch }:
         {
           orch = pkgs.callPackage ./nix/package.nix { };
+          # For nodes, of either system and with whatever libraries.
+          orch-node = pkgs.pkgsStatic.callPackage ./nix/package.nix { program = "orch-node"; };
           default = orch;
         }
       );

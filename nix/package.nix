@@ -5,6 +5,9 @@
   rustc,
   installShellFiles,
 
+  # The program: `orch`, or the one for nodes, which is built against a static libc so that it needs no library there.
+  program ? "orch",
+
   # The whole workspace's tests, beside the build of the one binary. `nix flake check` turns them on.
   runTests ? false,
 }:
@@ -50,7 +53,7 @@ let
   );
 in
 rustPlatform.buildRustPackage {
-  pname = "orch";
+  pname = program;
   inherit (package) version;
 
   src = requireRust (
@@ -63,7 +66,7 @@ rustPlatform.buildRustPackage {
 
   cargoBuildFlags = [
     "--package"
-    "orch-cli"
+    (if program == "orch" then "orch-cli" else program)
   ];
 
   doCheck = runTests;
@@ -72,7 +75,7 @@ rustPlatform.buildRustPackage {
   nativeBuildInputs = [ installShellFiles ];
 
   # The binary writes its own completions and manual, so they cannot lag behind it. A cross build cannot run it.
-  postInstall = lib.optionalString (stdenv.buildPlatform.canExecute stdenv.hostPlatform) ''
+  postInstall = lib.optionalString (program == "orch" && stdenv.buildPlatform.canExecute stdenv.hostPlatform) ''
     installShellCompletion --cmd orch \
       --bash <("$out/bin/orch" completions bash) \
       --fish <("$out/bin/orch" completions fish) \
@@ -89,7 +92,7 @@ rustPlatform.buildRustPackage {
       mit
       asl20
     ];
-    mainProgram = "orch";
+    mainProgram = program;
     platforms = lib.platforms.linux;
   };
 }

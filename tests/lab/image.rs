@@ -69,7 +69,7 @@ impl DebianLab {
             &self.init(machine).unwrap().to_string(),
             "--",
         ]);
-        let output = command.args(argv).env_remove("ORCH_NODE").output().unwrap();
+        let output = command.args(argv).output().unwrap();
         String::from_utf8_lossy(&output.stdout).trim().to_owned()
     }
 
@@ -103,6 +103,7 @@ impl DebianLab {
 
 /// A host with these images.
 fn host(images: &[(&str, &Path)]) -> String {
-    let images: Vec<String> = images.iter().map(|(name, path)| format!("{name}: {:?}", path)).collect();
+    let images: Vec<String> =
+        images.iter().map(|(name, path)| format!("{name}: \"{}\"", path.display())).collect();
     format!("provider: local\nimages: {{ {} }}\n", images.join(", "))
 }

@@ -79,10 +79,7 @@ impl Theirs {
         self.orch(&format!("create {about} --json")).ends_with(0).every_node_is("unchanged");
         self.orch(&format!("destroy {about} --yes --json")).ends_with(0).every_node_is("changed");
         self.orch(&format!("destroy {about} --yes --json")).ends_with(0).every_node_is("unchanged");
-        assert_eq!(self.processes(), Vec::<String>::new(), "no process is left");
-        let left: Vec<_> =
-            fs::read_dir(self.lab.state.join("local")).into_iter().flatten().flatten().collect();
-        assert!(left.is_empty(), "no file is left: {left:?}");
+        assert_nothing_is_left(&self.lab);
     }
 }
 

@@ -37,7 +37,10 @@ fn twenty_peers_are_made_at_once_and_the_report_shows_it() {
     for number in 1..=20 {
         assert!(page.contains(&format!("peer-{number}")), "the page has peer-{number}");
     }
-    assert!(page.matches("<rect").count() >= 40, "the timeline has two steps of each node");
+    for action in ["create", "configure"] {
+        let bars = page.matches(&format!("<i class=\"{action}\" style=")).count();
+        assert_eq!(bars, 20, "the timeline has each `{action}`");
+    }
     assert!(!page.contains("http://") && !page.contains("https://"), "the page needs nothing from elsewhere");
 
     let named = lab.orch("exec -M lab -H father --json -- hostname").ends_with(0).json();

@@ -80,6 +80,15 @@ impl Node {
         self.folder(above)?.map_or(Ok(None), |folder| folder.text(name))
     }
 
+    /// The permissions of a file of root's; nothing where it is not there.
+    pub(crate) fn mode(&self, path: &Path) -> Result<Option<u32>, ApplyError> {
+        let (folder, name) = split(path).expect("a file has a name");
+        Ok(match self.folder(folder)?.map(|folder| folder.find(name, 0)).transpose()? {
+            Some(Found::File { mode, .. }) => Some(mode),
+            _ => None,
+        })
+    }
+
     /// Takes a file of root's away, where it is there.
     pub(crate) fn remove(&self, path: &Path) -> Result<(), ApplyError> {
         let (folder, name) = split(path).expect("a file has a name");

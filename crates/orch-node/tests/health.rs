@@ -115,9 +115,11 @@ fn what_fails_is_tried_again_until_it_passes() {
     let flag = tree.at("/flag").display().to_string();
     role.health = vec![command(&["test", "-e", &flag])];
     let waiting = tree.start(&["health", "--limit", "20"], &bytes(&role));
+    let begin = Instant::now();
     tree.write("/flag", "");
     let output = waiting.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert!(begin.elapsed() < Duration::from_secs(10), "it does not wait for its limit");
 }
 
 #[test]

@@ -139,6 +139,13 @@ fn places_that_are_the_kernels_or_orchs_own_are_refused_under_any_name() {
         let report = tree.apply(&role);
         let detail = of(&report.resources, "file", path).detail.clone().unwrap();
         assert!(detail.contains(words), "{path}: {detail}");
+        if !path.contains("/new/") {
+            let seen = tree.inspect(&role);
+            assert!(
+                of(&seen.resources, "file", path).detail.as_ref().unwrap().contains(words),
+                "{path}: {seen:?}"
+            );
+        }
         assert_eq!(tree.read("/etc/passwd"), passwd);
         assert!(!tree.at("/var/lib/orch/new").exists());
     }

@@ -229,8 +229,11 @@ fn settings_of_the_ssh_server_count_only_once_it_finds_them_good() {
 fn the_servers_own_file_is_made_to_include_ours_and_keeps_the_rest() {
     let rest = "# mine\nX11Forwarding no\nMatch User git\n  PermitRootLogin no\n";
     let tree = with_sshd(rest, "exit 0");
+    let main = tree.at("/etc/ssh/sshd_config");
+    std::fs::set_permissions(main, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
     assert_eq!(tree.apply(&role()).status, ApplyStatus::Complete);
     assert_eq!(tree.read("/etc/ssh/sshd_config"), format!("{INCLUDE}{rest}"));
+    assert_eq!(tree.mode("/etc/ssh/sshd_config"), 0o600);
     assert!(!tree.apply(&role()).changed());
 }
 

@@ -249,6 +249,19 @@ fn a_cut_at_any_moment_is_healed_by_the_next_push() {
 }
 
 #[test]
+fn a_worker_without_the_lock_does_nothing() {
+    let tree = Tree::new();
+    let digest = config_of(&role()).digest().to_string();
+    tree.push(&role());
+    let before = tree.read("/var/lib/orch/complete.json");
+    let stranger = fs::OpenOptions::new().read(true).write(true).open(tree.at("/etc/hosts")).unwrap();
+    let hosts = tree.read("/etc/hosts");
+    let output = tree.command(&["worker", &digest]).stdin(stranger).output().unwrap();
+    assert!(String::from_utf8_lossy(&output.stderr).contains("not the lock"), "{output:?}");
+    assert_eq!((tree.read("/var/lib/orch/complete.json"), tree.read("/etc/hosts")), (before, hosts));
+}
+
+#[test]
 fn health_follows_in_a_second_line_where_it_is_asked_for() {
     let tree = Tree::new();
     let mut role = role();

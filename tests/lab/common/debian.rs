@@ -28,7 +28,7 @@ const RECIPE: &str = "1";
 /// return.
 pub(crate) fn debian() -> Option<&'static Path> {
     static MADE: OnceLock<Result<PathBuf, String>> = OnceLock::new();
-    let needs = ["debootstrap", "unshare", "nsenter", "mkfs.ext4", "tar"].map(Need::Program);
+    let needs = ["debootstrap", "setpriv", "unshare", "nsenter", "mkfs.ext4", "tar"].map(Need::Program);
     if lacks(&[Need::Root, Need::Ssh]) || lacks(&needs) {
         return None;
     }
@@ -81,12 +81,24 @@ fn lock(cache: &Path) -> File {
     file
 }
 
-/// Makes the system in namespaces that end with this process: what it mounts and starts is gone with it.
+/// Makes the system in namespaces that end with this process: whoever kills it ends that too, and what was mounted.
 fn debootstrap(suite: &str, into: &Path, mirror: &str, log: &Path) -> Result<(), String> {
     let output = File::create(log).map_err(|error| error.to_string())?;
-    let mut command = Command::new("unshare");
-    command.args(["--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "--", "debootstrap"]);
-    command.args(["--variant=minbase", &format!("--include={PACKAGES}"), suite]).arg(into).arg(mirror);
+    let mut command = Command::new("setpriv");
+    command.args([
+        "--pdeathsig",
+        "KILL",
+        "unshare",
+        "--mount",
+        "--pid",
+        "--fork",
+        "--kill-child",
+        "--mount-proc",
+    ]);
+    command
+        .args(["debootstrap", "--variant=minbase", &format!("--include={PACKAGES}"), suite])
+        .arg(into)
+        .arg(mirror);
     command
         .stdin(Stdio::null())
         .stderr(output.try_clone().map_err(|error| error.to_string())?)

@@ -48,12 +48,22 @@ fn a_guard_ends_what_its_lab_left() {
     for _ in 0..100 {
         end_processes(folder);
         let is_gone = fs::remove_dir_all(folder).is_ok() || !folder.exists();
-        let are_gone = groups.iter().all(|group| fs::remove_dir(group).is_ok() || !Path::new(group).exists());
+        let are_gone = groups.iter().all(|group| remove_group(Path::new(group)));
         if is_gone && are_gone {
             break;
         }
         std::thread::sleep(Duration::from_millis(50));
     }
+}
+
+/// Removes a control group with those inside of it, as a systemd makes them; whether it is gone.
+fn remove_group(group: &Path) -> bool {
+    for entry in fs::read_dir(group).into_iter().flatten().flatten() {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            remove_group(&entry.path());
+        }
+    }
+    fs::remove_dir(group).is_ok() || !group.exists()
 }
 
 /// Kills everything that was started for this folder: drivers, connections, and the first processes of machines, and
@@ -69,7 +79,8 @@ fn groups_of(folder: &Path) -> Vec<String> {
     let hosts = fs::read_dir(folder.join("state/local")).into_iter().flatten().flatten();
     let machines = hosts.flat_map(|host| fs::read_dir(host.path()).into_iter().flatten().flatten());
     let marks = machines.filter_map(|machine| {
-        let record: Json = serde_json::from_slice(&fs::read(machine.path().join("machine.json")).ok()?).ok()?;
+        let record: Json =
+            serde_json::from_slice(&fs::read(machine.path().join("machine.json")).ok()?).ok()?;
         Some(record["marks"]["uuid"].as_str()?.to_owned())
     });
     let marks: Vec<String> = marks.collect();

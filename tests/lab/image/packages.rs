@@ -92,14 +92,14 @@ impl DebianLab {
         write(&folder.join("DEBIAN/control"), &about);
         write(&folder.join(format!("usr/share/{name}")), &format!("{name}\n"));
         let file = format!("{name}.deb");
-        let built = self.site.join(&file);
+        let package = self.site.join(&file);
         let mut build = Command::new("dpkg-deb");
-        build.args(["--root-owner-group", "-b"]).arg(&folder).arg(&built);
+        build.args(["--root-owner-group", "-b"]).arg(&folder).arg(&package);
         assert!(build.output().unwrap().status.success());
-        self.put(MACHINE, &format!("srv/apt/{file}"), fs::read(&built).unwrap());
+        self.put(MACHINE, &format!("srv/apt/{file}"), fs::read(&package).unwrap());
         let digest = self.says(MACHINE, &["sha256sum", &format!("/srv/apt/{file}")]);
         let digest = digest.split_whitespace().next().unwrap();
-        let size = fs::metadata(&built).unwrap().len();
+        let size = fs::metadata(&package).unwrap().len();
         format!("{about}Filename: ./{file}\nSize: {size}\nSHA256: {digest}\n\n")
     }
 }

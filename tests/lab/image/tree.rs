@@ -1,8 +1,10 @@
 //! The files of an image arrive on its machines as they are.
 
 use std::collections::BTreeSet;
+use std::fs;
+use std::process::Command;
 
-use super::{DebianLab, host};
+use super::{DebianLab, MACHINE, WEB, host};
 use crate::common::{debian, debian_archive};
 
 #[test]
@@ -26,5 +28,25 @@ fn an_archive_makes_the_same_machine_as_its_folder() {
     {
         assert!(folder.contains(wanted), "{wanted}");
     }
+    lab.destroy();
+}
+
+#[test]
+fn an_image_without_an_ssh_server_is_entered_directly() {
+    let Some(lab) = DebianLab::with_nodes(&[WEB]) else { return };
+    let folder = lab.site.join("bare");
+    fs::create_dir(&folder).unwrap();
+    let mut tar = Command::new("tar");
+    tar.arg("-xpf").arg(debian_archive(debian().unwrap())).arg("-C").arg(&folder);
+    // Neither the server nor what starts it.
+    tar.args(["--exclude=./usr/sbin/sshd", "--exclude=ssh*.service", "--exclude=./usr/bin/sudo"]);
+    assert!(tar.status().unwrap().success());
+    lab.write("hosts/father.yaml", &host(&[("debian", &folder)]));
+    lab.all("create").ends_with(0).every_node_is("changed");
+    lab.assert_all_is_up(MACHINE);
+    assert_eq!(lab.says(MACHINE, &["cat", "/etc/motd"]), "as wanted");
+    assert_eq!(lab.orch("exec -M lab -H father -- id -un").ends_with(0).stdout.lines().last(), Some("root"));
+    lab.all("create").ends_with(0).every_node_is("unchanged");
+    lab.all("status").ends_with(0).every_node_is("as-wanted");
     lab.destroy();
 }

@@ -87,10 +87,12 @@ impl Resource for Fail2ban {
                 .install(&["fail2ban".parse::<Package>().expect("`fail2ban` is the name of a package")])?;
         }
         self.jail().write(node)?;
-        if let Some(systemd) = &systemd {
-            systemd.change(&["enable", "--now"], UNIT)?;
-        }
-        reload(systemd.as_ref())
+        let Some(systemd) = systemd else { return Ok(()) };
+        // One that is started now reads its jails by itself, and cannot be told to before it has: it counts as running
+        // from its first moment.
+        let ran = systemd.state(UNIT)?.runs();
+        systemd.change(&["enable", "--now"], UNIT)?;
+        if ran { reload(Some(&systemd)) } else { Ok(()) }
     }
 }
 

@@ -70,11 +70,10 @@ impl Sshd {
         }
         let mut lines = Lines::of(&main);
         lines.push_front(INCLUDE.as_bytes());
-        SettingsFile::new(MAIN, lines.into_bytes()).write(node)
+        let mode = node.mode(Path::new(MAIN))?.unwrap_or(0o644);
+        SettingsFile::new(MAIN, lines.into_bytes()).mode(mode).write(node)
     }
-}
 
-impl Sshd {
     /// Who says otherwise before we do, so that ours does not count.
     fn contradicted(&self, node: &Node, main: &[u8]) -> Result<Option<String>, ApplyError> {
         if settings(main).take_while(|(key, _)| key != "include").any(|said| self.contradicts(&said)) {
