@@ -5,7 +5,7 @@ use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::Path;
 use std::process::Command;
 
-use crate::common::{Lab, Need, ORCH, Outcome, assert_nothing_is_left, lacks};
+use crate::common::{Lab, Need, ORCH, Outcome, assert_nothing_is_left, lacks, skip};
 
 /// A user, by its ids.
 #[derive(Debug, Clone, Copy)]
@@ -21,7 +21,7 @@ fn with_ids() -> Option<User> {
     granted.lines().find_map(|line| {
         let name = line.split(':').next()?;
         let account = accounts.lines().find(|account| account.split(':').next() == Some(name))?;
-        let mut fields = account.split(':').skip(2).map(|field| field.parse::<u32>());
+        let mut fields = account.split(':').skip(2).map(str::parse::<u32>);
         let (uid, gid) = (fields.next()?.ok()?, fields.next()?.ok()?);
         (uid != 0).then_some(User { uid, gid })
     })
@@ -96,8 +96,7 @@ fn a_user_with_a_range_of_ids_makes_machines_with_ssh() {
         return;
     }
     let Some(user) = with_ids() else {
-        eprintln!("skipped: /etc/subuid grants nobody here a range of ids");
-        return;
+        return skip("/etc/subuid grants nobody here a range of ids");
     };
     let theirs = Theirs::new(user);
     theirs.live();

@@ -3,7 +3,7 @@
 use std::fs;
 
 use crate::common::{
-    Lab, Need, TIMEOUTS, Timeline, assert_nothing_is_left, is_root, lacks, most_at_once, name_of, node,
+    Lab, Need, TIMEOUTS, Timeline, assert_nothing_is_left, lacks, most_at_once, name_of, node,
 };
 
 const CREATE: &str = "create -M lab -H father --json";
@@ -112,7 +112,6 @@ fn memory_is_changed_while_a_node_runs_and_a_disk_grows_with_everything_on_it() 
     if let Some(limit) = memory_limit(&lab) {
         assert_eq!(limit, 768 << 20);
     }
-    assert!(is_root());
 
     let kept = lab.root("lab-a").join("var/lib/kept");
     fs::write(&kept, "kept").unwrap();

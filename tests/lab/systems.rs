@@ -81,7 +81,9 @@ fn st_3_a_parent_is_ready_before_its_child_is_made_ssh_goes_through_it_and_the_c
         ("test-vm", "create"),
         ("test-vm", "configure"),
     ]);
-    ["inner-pve", "test-vm"].iter().for_each(|node| assert_ready(&lab, "nested-test", node));
+    for node in ["inner-pve", "test-vm"] {
+        assert_ready(&lab, "nested-test", node);
+    }
 
     let config = ssh_config(&lab, "nested-test");
     assert_eq!(ssh(&config, "inner-pve", &["hostname"]), "inner-pve");

@@ -84,25 +84,11 @@ fn lock(cache: &Path) -> File {
 /// Makes the system in namespaces that end with this process: whoever kills it ends that too, and what was mounted.
 fn debootstrap(suite: &str, into: &Path, mirror: &str, log: &Path) -> Result<(), String> {
     let output = File::create(log).map_err(|error| error.to_string())?;
+    let errors = output.try_clone().map_err(|error| error.to_string())?;
     let mut command = Command::new("setpriv");
-    command.args([
-        "--pdeathsig",
-        "KILL",
-        "unshare",
-        "--mount",
-        "--pid",
-        "--fork",
-        "--kill-child",
-        "--mount-proc",
-    ]);
-    command
-        .args(["debootstrap", "--variant=minbase", &format!("--include={PACKAGES}"), suite])
-        .arg(into)
-        .arg(mirror);
-    command
-        .stdin(Stdio::null())
-        .stderr(output.try_clone().map_err(|error| error.to_string())?)
-        .stdout(output);
+    command.args(["--pdeathsig", "KILL", "unshare", "--mount", "--pid", "--fork", "--kill-child"]);
+    command.args(["--mount-proc", "debootstrap", "--variant=minbase", &format!("--include={PACKAGES}")]);
+    command.arg(suite).arg(into).arg(mirror).stdin(Stdio::null()).stdout(output).stderr(errors);
     if command.status().is_ok_and(|status| status.success()) {
         return Ok(());
     }

@@ -23,7 +23,7 @@ pub(crate) use debian::{debian, debian_archive};
 pub(crate) use footprint::Footprint;
 pub(crate) use guard::Guard;
 pub(crate) use leaks::assert_nothing_is_left;
-pub(crate) use need::{Need, is_root, lacks};
+pub(crate) use need::{Need, lacks, skip};
 pub(crate) use outcome::Outcome;
 pub(crate) use processes::{all as all_processes, command_of, inits, is_alive, speaking_of};
 pub(crate) use running::{Running, kill};

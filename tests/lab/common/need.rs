@@ -22,10 +22,12 @@ pub(crate) enum Need {
 /// Whether something is missing; then the test's name and the reason are said, and the test has to return.
 pub(crate) fn lacks(needs: &[Need]) -> bool {
     let reason = std::iter::once(&Need::Machines).chain(needs).find_map(|need| need.missing());
-    if let Some(reason) = &reason {
-        eprintln!("{}: skipped: {reason}", std::thread::current().name().unwrap_or("a test"));
-    }
-    reason.is_some()
+    reason.as_deref().inspect(|reason| skip(reason)).is_some()
+}
+
+/// Says that the test which calls this is skipped, and why.
+pub(crate) fn skip(reason: &str) {
+    eprintln!("{}: skipped: {reason}", std::thread::current().name().unwrap_or("a test"));
 }
 
 /// Whether this process is root.

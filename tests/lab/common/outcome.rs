@@ -64,7 +64,8 @@ impl Outcome {
     pub(crate) fn node(&self, name: &str) -> Json {
         let answer = self.json();
         let found = answer["nodes"].as_array().unwrap().iter().find(|node| name_of(node) == name).cloned();
-        found.unwrap_or_else(|| panic!("`orch {}` does not tell of `{name}`: {answer:#}", self.words))
+        assert!(found.is_some(), "`orch {}` does not tell of `{name}`: {answer:#}", self.words);
+        found.unwrap()
     }
 
     /// The same, if every node ended so.
@@ -80,8 +81,9 @@ impl Outcome {
     /// Standard output as the one JSON document that it is.
     #[track_caller]
     pub(crate) fn json(&self) -> Json {
-        serde_json::from_str(&self.stdout).unwrap_or_else(|error| {
-            panic!("`orch {}` gave no JSON document: {error}\n{}\n{}", self.words, self.stdout, self.stderr)
-        })
+        let Self { words, stdout, stderr, .. } = self;
+        let document = serde_json::from_str(stdout);
+        assert!(document.is_ok(), "`orch {words}` gave no JSON document: {document:?}\n{stdout}\n{stderr}");
+        document.unwrap()
     }
 }

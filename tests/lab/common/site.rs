@@ -35,7 +35,8 @@ impl Lab {
 
     /// Writes the manifest `lab` anew.
     pub(crate) fn write_nodes(&self, settings: &str, nodes: &[&str]) {
-        let nodes: String = nodes.iter().map(|node| format!("  - {{ {node} }}\n")).collect();
+        let nodes: Vec<String> = nodes.iter().map(|node| format!("  - {{ {node} }}\n")).collect();
+        let nodes = nodes.concat();
         let pattern = if nodes.contains("parent:") { "tiered" } else { "flat" };
         let head = format!("schema_version: 2\nname: lab\npattern: {pattern}\nsettings: {{ {settings} }}\n");
         self.write("manifests/lab.yaml", &format!("{head}nodes:\n{nodes}"));

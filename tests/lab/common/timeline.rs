@@ -25,7 +25,8 @@ impl Timeline {
     #[track_caller]
     pub(crate) fn step(&self, node: &str, action: &str) -> &Span {
         let found = self.0.iter().find(|span| span.node == node && span.action == action);
-        found.unwrap_or_else(|| panic!("the report has no `{action}` of `{node}`: {:#?}", self.0))
+        assert!(found.is_some(), "the report has no `{action}` of `{node}`: {:#?}", self.0);
+        found.unwrap()
     }
 
     /// Every step of this kind.

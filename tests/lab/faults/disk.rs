@@ -6,7 +6,7 @@ use std::process::Command;
 use rustix::fs::{FallocateFlags, fallocate};
 
 use super::{CREATE, NEEDS, STATUS, made, motd};
-use crate::common::{Lab, Need, ORCH, Outcome, TIMEOUTS, assert_nothing_is_left, lacks, node, spec};
+use crate::common::{Lab, Need, ORCH, Outcome, TIMEOUTS, assert_nothing_is_left, lacks, node, skip, spec};
 
 /// Takes all the room that there is, to the last block.
 fn fill(file: &File) {
@@ -26,8 +26,7 @@ fn a_node_whose_disk_is_full_says_so_keeps_its_old_files_whole_and_heals_once_th
     }
     let lab = made(&["a"]);
     if !lab.machine("lab-a").join("disk.img").exists() {
-        eprintln!("skipped: disks have no limit here");
-        return;
+        return skip("disks have no limit here");
     }
     let filler = lab.root("lab-a").join("var/filler");
     let file = File::create(&filler).unwrap();

@@ -67,5 +67,5 @@ fn the_second_interrupt_cuts_running_steps_off_and_there_is_a_report_all_the_sam
 fn is_pending(pid: i32) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let masks = status.lines().filter(|line| line.starts_with("SigPnd") || line.starts_with("ShdPnd"));
-    masks.flat_map(|line| line.split_whitespace().nth(1)).any(|mask| mask.trim_matches('0') != "")
+    masks.filter_map(|line| line.split_whitespace().nth(1)).any(|mask| !mask.trim_matches('0').is_empty())
 }

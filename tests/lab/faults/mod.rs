@@ -13,7 +13,7 @@ use std::fs::{self, File};
 
 use rustix::process::Signal;
 
-use crate::common::{Lab, Need, Running, TIMEOUTS, is_alive, kill, node, spec, wait_until};
+use crate::common::{Lab, Need, Running, TIMEOUTS, all_processes, is_alive, kill, node, spec, wait_until};
 
 /// Faults are made from outside, as root.
 const NEEDS: [Need; 2] = [Need::Root, Need::Ssh];
@@ -72,15 +72,11 @@ fn start_configuring(lab: &Lab) -> Running {
     create
 }
 
-/// The processes of a machine with this name, as they are seen from outside.
-fn processes(lab: &Lab, machine: &str, name: &str) -> Vec<i32> {
-    let space = |pid: i32| fs::read_link(format!("/proc/{pid}/ns/pid")).ok();
-    let own = space(lab.init(machine).unwrap());
-    let pids =
-        fs::read_dir("/proc").unwrap().flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    let is_it = |pid: &i32| {
-        let called = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
-        called.trim() == name && space(*pid) == own
-    };
-    pids.filter(is_it).collect()
+/// The SSH server of a machine, as it is seen from outside: the one that its first process started.
+fn server(lab: &Lab, machine: &str) -> Option<i32> {
+    let parent = format!("PPid:\t{}", lab.init(machine).unwrap());
+    all_processes().into_iter().find(|pid| {
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        status.starts_with("Name:\tsshd\n") && status.lines().any(|line| line == parent)
+    })
 }

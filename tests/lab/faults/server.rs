@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
-use super::{CREATE, NEEDS, STATUS, edit, motd, processes};
+use super::{CREATE, NEEDS, STATUS, edit, motd, server};
 use crate::common::{Lab, kill, lacks, node};
 
 const BRIEF: &str = "on_error: continue, timeouts: { create: 30s, boot: 3s, config: 5s, destroy: 20s }";
@@ -16,9 +16,8 @@ fn a_server_that_never_answers_costs_its_node_the_time_limit_and_the_others_noth
     }
     let lab = Lab::with_nodes(BRIEF, &[&node("mute"), &node("other")]);
     lab.orch(CREATE).ends_with(0);
-    let servers = processes(&lab, "lab-mute", "sshd");
-    assert!(!servers.is_empty(), "the node has a server");
-    servers.iter().for_each(|pid| kill(*pid, Signal::STOP));
+    let server = server(&lab, "lab-mute").expect("the node has a server");
+    kill(server, Signal::STOP);
     edit(&lab);
 
     let began = Instant::now();
@@ -36,7 +35,7 @@ fn a_server_that_never_answers_costs_its_node_the_time_limit_and_the_others_noth
     let status = lab.orch(STATUS).ends_with(2);
     assert_eq!(status.node("mute")["condition"], "unreachable");
 
-    servers.iter().for_each(|pid| kill(*pid, Signal::CONT));
+    kill(server, Signal::CONT);
     lab.orch(CREATE).ends_with(0);
     lab.orch("destroy -M lab -H father --yes").ends_with(0);
 }

@@ -6,7 +6,7 @@ use std::process::Command;
 use rustix::process::Signal;
 use serde_json::Value as Json;
 
-use super::{CREATE, DESTROY, NEEDS, STATUS, cut_power, edit, made, motd, processes};
+use super::{CREATE, DESTROY, NEEDS, STATUS, cut_power, edit, made, motd, server};
 use crate::common::{
     Lab, Need, Outcome, Running, TIMEOUTS, assert_nothing_is_left, is_alive, kill, lacks, node, wait_until,
 };
@@ -50,11 +50,9 @@ fn a_node_with_another_host_key_is_named_and_sent_nothing() {
 
 /// Kills the SSH server of the node, which is then started again.
 fn restart_server(lab: &Lab) {
-    let old = processes(lab, "lab-a", "sshd");
-    old.iter().for_each(|pid| kill(*pid, Signal::KILL));
-    wait_until("the server is started again", || {
-        processes(lab, "lab-a", "sshd").iter().any(|pid| !old.contains(pid))
-    });
+    let old = server(lab, "lab-a").expect("the node has a server");
+    kill(old, Signal::KILL);
+    wait_until("the server is started again", || server(lab, "lab-a").is_some_and(|new| new != old));
 }
 
 #[test]

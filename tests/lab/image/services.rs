@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::Stdio;
 
 use super::{DebianLab, MACHINE};
-use crate::common::ORCH;
+use crate::common::{ORCH, wait_until};
 
 const SERVICES: &str = "
 schema_version: 1
@@ -76,7 +76,8 @@ fn fail2ban_watches_the_port_that_ssh_has() {
     let posture = |port: u16| format!("ssh: {{ port: {port} }}\nfail2ban: {{ enabled: true }}\n");
     lab.write("postures/dev.yaml", &posture(22));
     lab.all("create").ends_with(0);
-    assert!(lab.says(MACHINE, &["fail2ban-client", "status", "sshd"]).contains("Total banned"));
+    let jail = ["fail2ban-client", "status", "sshd"];
+    wait_until("the jail is there", || lab.says(MACHINE, &jail).contains("Total banned"));
     lab.all("status").ends_with(0).every_node_is("as-wanted");
     lab.all("config").ends_with(0).every_node_is("unchanged");
     lab.write("postures/dev.yaml", &posture(2222));
@@ -85,7 +86,8 @@ fn fail2ban_watches_the_port_that_ssh_has() {
     lab.all("status").ends_with(0).every_node_is("as-wanted");
     lab.write("postures/dev.yaml", "ssh: { port: 2222 }\n");
     lab.all("config").ends_with(0).every_node_is("changed");
-    assert!(!lab.says(MACHINE, &["fail2ban-client", "status"]).contains("sshd"));
+    assert_ne!(lab.says(MACHINE, &["systemctl", "is-active", "fail2ban"]), "active");
+    lab.all("status").ends_with(0).every_node_is("as-wanted");
     lab.destroy();
 }
 

@@ -123,3 +123,23 @@ fn a_create_that_is_killed_again_and_again_gets_there_in_the_end() {
     assert_as_wanted(&lab);
     assert_goes_away(&lab);
 }
+
+#[test]
+fn what_killed_drivers_left_half_made_and_half_gone_is_tidied_by_the_next_run() {
+    if lacks(&[Need::Root, Need::Ssh]) {
+        return;
+    }
+    let lab = Lab::with_sample_site();
+    let leave = || {
+        for name in
+            [".new-0b25a2b0-4f5e-4b0f-8b7e-000000000001", ".gone-0b25a2b0-4f5e-4b0f-8b7e-000000000002"]
+        {
+            std::fs::create_dir_all(lab.machine(name).join("root")).unwrap();
+        }
+    };
+    leave();
+    heal(&lab, "create");
+    assert_as_wanted(&lab);
+    leave();
+    assert_goes_away(&lab);
+}

@@ -17,7 +17,7 @@ fn kill_at(lab: &Lab, verb: &str, word: usize) -> bool {
     let mut command = lab.command(&format!("{verb} -M {MANIFEST} -H father {yes}"));
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let words = BufReader::new(child.stderr.take().unwrap()).lines();
-    let came = words.take(word).filter(Result::is_ok).count() == word;
+    let came = words.take(word).flatten().count() == word;
     if came {
         child.kill().unwrap();
     }

@@ -8,6 +8,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use orch_model::Size;
+use rustix::process::{Pid, Signal, kill_process};
 use uuid::Uuid;
 
 /// Where this computer has control groups that we may add to.
@@ -131,6 +132,34 @@ impl Hierarchies {
 /// Moves a process into groups; what it starts is in them too.
 pub(crate) fn enter(groups: &[PathBuf], pid: u32) -> io::Result<()> {
     groups.iter().try_for_each(|group| fs::write(group.join("cgroup.procs"), pid.to_string()))
+}
+
+/// Ends every process in groups of ours, whoever started it: a machine's groups hold nothing else.
+pub(crate) fn end(groups: &[PathBuf]) -> io::Result<()> {
+    for _ in 0..1000 {
+        let pids: Vec<Pid> = groups.iter().flat_map(|group| members(group)).collect();
+        if pids.is_empty() {
+            return Ok(());
+        }
+        for pid in pids {
+            // One that is gone by now is ended.
+            let _ = kill_process(pid, Signal::KILL);
+        }
+        sleep(Duration::from_millis(5));
+    }
+    Err(io::Error::other("its processes do not end"))
+}
+
+/// The processes of a group and of those inside of it.
+fn members(group: &Path) -> Vec<Pid> {
+    let listed = fs::read_to_string(group.join("cgroup.procs")).unwrap_or_default();
+    let mut pids: Vec<Pid> = listed.lines().filter_map(|line| Pid::from_raw(line.parse().ok()?)).collect();
+    for entry in fs::read_dir(group).into_iter().flatten().flatten() {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            pids.extend(members(&entry.path()));
+        }
+    }
+    pids
 }
 
 /// Removes groups whose processes have ended. The kernel takes a moment to notice that they have.

@@ -89,6 +89,7 @@ fn end(folder: &Folder, grace: Duration) -> Result<(), MakeError> {
     let record = folder.record().doing("read what it is")?;
     let mut groups = Hierarchies::look().groups(record.marks.uuid);
     groups.extend(boot.into_iter().flat_map(|boot| boot.cgroups));
+    limits::end(&groups).doing("end its processes")?;
     limits::remove(&groups).doing("remove its control groups")?;
     folder.forget_boot().doing("forget that it ran")
 }

@@ -15,7 +15,6 @@ use super::process::Process;
 
 /// What a machine is. It is written before anything else of the machine exists, so its marks are there from the first.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(crate) struct Record {
     /// Whose it is.
     pub(crate) marks: Marks,
@@ -40,15 +39,17 @@ pub(crate) struct Record {
     pub(crate) shares_programs: bool,
 }
 
-/// One start of a machine.
+/// One start of a machine. An older or newer `orch` than the one that wrote it must know a running machine again, so
+/// nothing but the process itself is insisted on.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(crate) struct Boot {
     /// Its first process.
     pub(crate) init: Process,
     /// Whether its root is in place.
+    #[serde(default)]
     pub(crate) ready: bool,
     /// The control groups that were made for it.
+    #[serde(default)]
     pub(crate) cgroups: Vec<PathBuf>,
 }
 

@@ -33,6 +33,8 @@ pub(crate) fn boot(folder: &Folder) -> Result<(), BootError> {
     let means = Means::look();
     // What a driver that was killed left of an earlier start is used again.
     let groups = Hierarchies::look().make(record.marks.uuid, record.size).doing("make its control groups")?;
+    // Nothing of it may run that is not known: two would write to one disk.
+    limits::end(&groups).doing("end what is left of its last start")?;
     let started = start(folder, &host, parent.as_ref(), &means, &groups);
     if started.is_err() {
         undo(folder, &groups);
