@@ -1,6 +1,6 @@
 //! Verbs and exit codes, each shown by a real run.
 
-use crate::common::{Lab, Need, TIMEOUTS, assert_nothing_is_left, lacks, node, spec};
+use crate::common::{Gate, Lab, Need, TIMEOUTS, assert_nothing_is_left, lacks, node, spec};
 
 const CREATE: &str = "create -M lab -H father --json";
 const STATUS: &str = "status -M lab -H father --json";
@@ -168,12 +168,10 @@ fn a_configuration_that_takes_longer_than_it_may_ends_with_four_and_heals() {
     lab.orch(CREATE).ends_with(0);
     lab.write("specs/plain.yaml", &spec("as wanted now"));
     lab.write_nodes("timeouts: { create: 30s, boot: 20s, config: 2s, destroy: 20s }", &[&node("a")]);
-    let lock = lab.root("lab-a").join("var/lib/orch/apply.lock");
-    let lock = std::fs::File::options().write(true).open(lock).unwrap();
-    lock.lock().unwrap();
+    let gate = Gate::hold(&lab, "lab-a");
     let late = lab.orch(CREATE).ends_with(4).every_node_is("failed");
     assert_eq!(late.node("a")["timed_out"], true);
-    drop(lock);
+    drop(gate);
     lab.orch(CREATE).ends_with(0);
     lab.orch(STATUS).ends_with(0);
     lab.orch(DESTROY).ends_with(0);

@@ -2,6 +2,7 @@
 
 mod debian;
 mod footprint;
+mod gate;
 mod guard;
 mod leaks;
 mod need;
@@ -21,6 +22,7 @@ use tempfile::TempDir;
 
 pub(crate) use debian::{debian, debian_archive};
 pub(crate) use footprint::Footprint;
+pub(crate) use gate::Gate;
 pub(crate) use guard::Guard;
 pub(crate) use leaks::assert_nothing_is_left;
 pub(crate) use need::{Need, lacks, skip};

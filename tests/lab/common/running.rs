@@ -1,7 +1,5 @@
 //! A program that was started and not waited for.
 
-use std::fs::File;
-use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -17,12 +15,6 @@ pub(crate) struct Running {
 impl Running {
     pub(crate) fn start(command: &mut Command, words: &str) -> Self {
         let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        Self { child: Some(child), words: words.to_owned() }
-    }
-
-    /// The same, but what it tells goes into a file, where it can be read meanwhile.
-    pub(crate) fn telling(command: &mut Command, words: &str, told: &Path) -> Self {
-        let child = command.stdout(Stdio::piped()).stderr(File::create(told).unwrap()).spawn().unwrap();
         Self { child: Some(child), words: words.to_owned() }
     }
 

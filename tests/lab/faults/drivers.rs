@@ -1,7 +1,7 @@
 //! Two drivers at once.
 
-use super::{CREATE, DESTROY, Gate, NEEDS, STATUS, edit, made, motd, start_configuring};
-use crate::common::{assert_nothing_is_left, lacks};
+use super::{CREATE, DESTROY, NEEDS, STATUS, edit, made, motd, start_configuring};
+use crate::common::{Gate, assert_nothing_is_left, lacks};
 
 #[test]
 fn a_second_driver_is_told_who_has_the_host_and_whoever_only_looks_is_not_kept_waiting() {
@@ -11,7 +11,7 @@ fn a_second_driver_is_told_who_has_the_host_and_whoever_only_looks_is_not_kept_w
     let lab = made(&["a", "b"]);
     edit(&lab);
     let gate = Gate::hold(&lab, "lab-a");
-    let first = start_configuring(&lab);
+    let first = start_configuring(&lab, &gate);
     for words in [CREATE, "config -M lab -H father", DESTROY] {
         let told = lab.orch(words).ends_with(1).says("host `father` is in use by create lab");
         told.says(&format!("process {}", first.pid()));

@@ -2,8 +2,8 @@
 
 use std::process::Command;
 
-use super::{CREATE, NEEDS, STATUS, edit, motd};
-use crate::common::{Lab, Need, Outcome, lacks, node};
+use super::{CREATE, NEEDS, STATUS, edit, made, motd, start_configuring};
+use crate::common::{Gate, Lab, Need, Outcome, lacks, node, wait_until};
 
 /// The other end of a machine's cable, in the network that it is attached to.
 struct Cable {
@@ -59,6 +59,26 @@ fn a_node_whose_link_is_cut_is_unreachable_and_is_configured_once_it_is_restored
     lab.orch(CREATE).ends_with(0);
     let uplink = lab.root("lab-a").join("run/orch/uplink");
     check(&lab, &Cable::in_network(uplink.display().to_string()), "a", "lab-a");
+}
+
+#[test]
+fn a_link_that_is_cut_while_a_node_is_configured_and_restored_in_time_does_no_harm() {
+    if lacks(&[NEEDS[0], NEEDS[1], Need::Program("nsenter"), Need::Program("ip")]) {
+        return;
+    }
+    let lab = made(&["a"]);
+    edit(&lab);
+    let cable = Cable::in_network(lab.root("lab-a").join("run/orch/uplink").display().to_string());
+    let gate = Gate::hold(&lab, "lab-a");
+    let create = start_configuring(&lab, &gate);
+    cable.set("down");
+    // The node goes on by itself, and has an answer that cannot reach anybody.
+    drop(gate);
+    wait_until("the node has done its work", || motd(&lab, "lab-a") == "as wanted now");
+    cable.set("up");
+    create.end().ends_with(0).every_node_is("changed");
+    lab.orch(STATUS).ends_with(0).every_node_is("as-wanted");
+    lab.orch("destroy -M lab -H father --yes").ends_with(0);
 }
 
 #[test]

@@ -9,11 +9,13 @@ mod power;
 mod server;
 mod strangers;
 
-use std::fs::{self, File};
+use std::fs;
 
 use rustix::process::Signal;
 
-use crate::common::{Lab, Need, Running, TIMEOUTS, all_processes, is_alive, kill, node, spec, wait_until};
+use crate::common::{
+    Gate, Lab, Need, Running, TIMEOUTS, all_processes, is_alive, kill, node, spec, wait_until,
+};
 
 /// Faults are made from outside, as root.
 const NEEDS: [Need; 2] = [Need::Root, Need::Ssh];
@@ -48,27 +50,10 @@ fn cut_power(lab: &Lab, machine: &str) {
     wait_until("the machine is off", || !is_alive(init));
 }
 
-/// Keeps a node from applying anything for as long as this lives: somebody else has the right to.
-struct Gate {
-    _lock: File,
-}
-
-impl Gate {
-    fn hold(lab: &Lab, machine: &str) -> Self {
-        let lock =
-            File::options().write(true).open(lab.root(machine).join("var/lib/orch/apply.lock")).unwrap();
-        lock.lock().unwrap();
-        Self { _lock: lock }
-    }
-}
-
-/// Starts a create and comes back when it is configuring a node, which a gate keeps it at.
-fn start_configuring(lab: &Lab) -> Running {
-    let told = lab.site.join("told");
-    let create = Running::telling(&mut lab.command(CREATE), CREATE, &told);
-    wait_until("a node is being configured", || {
-        fs::read_to_string(&told).is_ok_and(|text| text.contains("applying configuration"))
-    });
+/// Starts a create and comes back when it waits at a gate.
+fn start_configuring(lab: &Lab, gate: &Gate) -> Running {
+    let create = lab.start(CREATE);
+    wait_until("a node is being configured", || gate.is_waited_at());
     create
 }
 

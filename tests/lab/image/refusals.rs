@@ -4,7 +4,7 @@ use std::fs;
 use std::process::Command;
 
 use super::{WEB, host};
-use crate::common::{Lab, Need, TIMEOUTS, assert_nothing_is_left, lacks};
+use crate::common::{Lab, Need, ORCH, Outcome, TIMEOUTS, assert_nothing_is_left, lacks};
 
 #[test]
 fn an_image_that_cannot_be_used_is_named_with_its_host_file_before_anything_is_touched() {
@@ -37,6 +37,23 @@ fn an_archive_without_an_init_is_told_when_its_machine_is_started() {
     assert!(tar.arg("-cf").arg(&archive).arg("-C").arg(&folder).arg("etc").status().unwrap().success());
     lab.write("hosts/father.yaml", &host(&[("debian", &archive)]));
     lab.orch("create -M lab -H father").ends_with(1).says("its image has no init").says("/sbin/init");
+    lab.orch("destroy -M lab -H father --yes").ends_with(0);
+    assert_nothing_is_left(&lab);
+}
+
+#[test]
+fn an_image_that_cannot_run_what_configures_it_is_told_what_to_bring() {
+    if lacks(&[Need::Root, Need::Program("mkfs.ext4")]) {
+        return;
+    }
+    let lab = Lab::with_nodes(TIMEOUTS, &[WEB]);
+    // An init, and none of the libraries that this program is linked with.
+    fs::create_dir_all(lab.site.join("foreign/sbin")).unwrap();
+    fs::write(lab.site.join("foreign/sbin/init"), "").unwrap();
+    lab.write("hosts/father.yaml", &host(&[("debian", "foreign".as_ref())]));
+    let words = "create -M lab -H father";
+    let told = Outcome::of(lab.command(words).env("ORCH_NODE", ORCH), words).ends_with(1);
+    told.says("with the libraries of its image").says("in ORCH_NODE");
     lab.orch("destroy -M lab -H father --yes").ends_with(0);
     assert_nothing_is_left(&lab);
 }

@@ -79,8 +79,9 @@ impl Resource for Fail2ban {
     fn change(&self, node: &Node) -> Result<(), ApplyError> {
         let systemd = Systemd::of(node);
         if !self.is_wanted {
+            // Our jail is what the service was switched on for; without it, it may not even be able to start.
             node.remove(Path::new(JAIL))?;
-            return reload(systemd.as_ref());
+            return systemd.map_or(Ok(()), |systemd| systemd.change(&["disable", "--now"], UNIT));
         }
         if let Some(manager) = PackageManager::of(node).filter(|_| !is_installed(node)) {
             manager
@@ -92,14 +93,6 @@ impl Resource for Fail2ban {
         // from its first moment.
         let ran = systemd.state(UNIT)?.runs();
         systemd.change(&["enable", "--now"], UNIT)?;
-        if ran { reload(Some(&systemd)) } else { Ok(()) }
-    }
-}
-
-/// A service that does not run reads its jails when it starts.
-fn reload(systemd: Option<&Systemd>) -> Result<(), ApplyError> {
-    match systemd {
-        Some(systemd) if systemd.state(UNIT)?.runs() => systemd.change(&["reload"], UNIT),
-        _ => Ok(()),
+        if ran { systemd.change(&["reload"], UNIT) } else { Ok(()) }
     }
 }

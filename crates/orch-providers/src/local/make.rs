@@ -232,9 +232,12 @@ impl Maker {
     /// Starts a machine, and waits until it can be reached.
     fn switch_on(&self, folder: &Folder, record: &Record, progress: &Progress) -> Result<(), MakeError> {
         power::on(&self.program, folder, progress)?;
-        match self.reach.filter(|_| record.host_key.is_some()) {
-            Some(within) => power::reach(&self.program, folder, within, progress),
-            None => Ok(()),
+        match self.reach {
+            Some(within) if record.host_key.is_some() => {
+                power::reach(&self.program, folder, within, progress)
+            }
+            Some(within) if !record.shares_programs => power::settle(&self.program, folder, within, progress),
+            _ => Ok(()),
         }
     }
 

@@ -2,7 +2,9 @@
 
 use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use orch_run::Progress;
@@ -56,6 +58,43 @@ pub(crate) fn reach(
         why: String::from_utf8_lossy(&output.stderr).trim().to_owned(),
         evidence: log.map(|log| tail(&log)).unwrap_or_default(),
     })
+}
+
+/// Waits until the init of an image is up, where no SSH server is there to tell: before that, nothing can be asked of it.
+pub(crate) fn settle(
+    program: &Path,
+    folder: &Folder,
+    within: Duration,
+    progress: &Progress,
+) -> Result<(), MakeError> {
+    progress.say("waiting for its init");
+    let deadline = Instant::now() + within;
+    loop {
+        let init = folder.running();
+        if init.as_ref().is_some_and(|init| is_up(init, program)) {
+            return Ok(());
+        }
+        if init.is_none() || Instant::now() >= deadline {
+            let why =
+                if init.is_none() { "it went off".into() } else { format!("it is not up within {within:?}") };
+            let evidence = init.and_then(|init| inside::read(&init, "/var/log/orch-init.log").ok());
+            let evidence = evidence.map(|log| tail(&log)).unwrap_or_default();
+            return Err(MakeError::NotReached { machine: folder.name(), why, evidence });
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Whether a machine's first process is the image's own by now and, if that is systemd, can be spoken to.
+fn is_up(init: &Process, program: &Path) -> bool {
+    let exe = init.proc("exe");
+    let (Ok(runs), Ok(ours), Ok(name)) = (fs::metadata(&exe), fs::metadata(program), fs::read_link(&exe))
+    else {
+        return false;
+    };
+    let is_ours = runs.ino() == ours.ino() && runs.dev() == ours.dev();
+    let is_systemd = name.file_name().is_some_and(|name| name == "systemd");
+    !is_ours && (!is_systemd || init.proc("root/run/systemd/private").exists())
 }
 
 /// The port that a machine's SSH server listens on.

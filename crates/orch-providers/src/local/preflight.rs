@@ -135,6 +135,10 @@ pub(crate) fn advice(said: &str) -> String {
             return format!("allow it with `sysctl {}=10000`", path.replace('/', "."));
         }
     }
+    if said.contains("libraries of its image") {
+        return "name an `orch-node` that needs no libraries, because it is linked statically, in ORCH_NODE"
+            .into();
+    }
     if said.contains("bridge") {
         return "load the module with `modprobe bridge`, or use a kernel with CONFIG_BRIDGE".into();
     }

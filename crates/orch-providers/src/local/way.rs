@@ -140,6 +140,18 @@ impl LocalWay {
 }
 
 impl LocalWay {
+    /// Waits until the machine does not run any more: whoever waits for an answer from it waits in vain. Over SSH that
+    /// would be seen much later, and could as well be a reboot.
+    async fn goes_off(&self, target: &Target) -> TransportError {
+        const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
+        loop {
+            tokio::time::sleep(BETWEEN_LOOKS).await;
+            if let Err(off) = self.maker.running(target) {
+                return off;
+            }
+        }
+    }
+
     /// Makes sure that the node has the program that speaks as this one does.
     async fn refresh(&self, target: &Target) -> Result<(), TransportError> {
         let (folder, _) = self.maker.running(target)?;
@@ -163,7 +175,10 @@ impl Transport for LocalWay {
             Some(direct) => {
                 push::configure(&direct, &Program::There(PROGRAM.into()), target, config, &self.limits).await
             }
-            None => self.ssh.configure(target, config, permit).await,
+            None => tokio::select! {
+                configured = self.ssh.configure(target, config, permit) => configured,
+                off = self.goes_off(target) => Err(off),
+            },
         }
     }
 }

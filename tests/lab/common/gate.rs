@@ -1,0 +1,27 @@
+//! A gate that a node's configuration waits at, so that something can be done to the node or its driver meanwhile.
+
+use std::fs::{self, File};
+use std::os::unix::fs::MetadataExt;
+
+use super::Lab;
+
+/// Keeps a node from applying anything for as long as this lives: somebody else has the right to.
+pub(crate) struct Gate {
+    lock: File,
+}
+
+impl Gate {
+    pub(crate) fn hold(lab: &Lab, machine: &str) -> Self {
+        let path = lab.root(machine).join("var/lib/orch/apply.lock");
+        let lock = File::options().write(true).open(path).unwrap();
+        lock.lock().unwrap();
+        Self { lock }
+    }
+
+    /// Whether somebody waits for the right: then the configuration has arrived, and nothing is done about it yet.
+    pub(crate) fn is_waited_at(&self) -> bool {
+        let inode = format!(":{} ", self.lock.metadata().unwrap().ino());
+        let locks = fs::read_to_string("/proc/locks").unwrap();
+        locks.lines().any(|line| line.contains("-> FLOCK") && line.contains(&inode))
+    }
+}
