@@ -5,7 +5,11 @@ use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::Path;
 use std::process::Command;
 
-use crate::common::{Lab, Need, ORCH, Outcome, assert_nothing_is_left, lacks, skip};
+use rustix::process::Signal;
+
+use crate::common::{
+    Lab, Need, ORCH, Outcome, assert_nothing_is_left, is_alive, kill, lacks, skip, wait_until,
+};
 
 /// A user, by its ids.
 #[derive(Debug, Clone, Copy)]
@@ -81,6 +85,29 @@ impl Theirs {
         self.orch(&format!("destroy {about} --yes --json")).ends_with(0).every_node_is("unchanged");
         assert_nothing_is_left(&self.lab);
     }
+
+    /// A machine that lost its power comes back with what was on it.
+    fn come_back(&self) {
+        let about = "-M single-node-push -H father";
+        self.orch(&format!("create {about}")).ends_with(0);
+        self.orch(&format!("exec {about} -- touch /var/lib/kept")).ends_with(0);
+        let init = self.lab.init("single-node-push-test-vm").unwrap();
+        kill(init, Signal::KILL);
+        wait_until("the machine is off", || !is_alive(init));
+        self.orch(&format!("status {about} --json")).ends_with(1).every_node_is("stopped");
+        self.orch(&format!("create {about} --json")).ends_with(0).every_node_is("changed");
+        self.orch(&format!("exec {about} -- ls /var/lib/kept")).ends_with(0);
+        self.orch(&format!("destroy {about} --yes")).ends_with(0);
+        assert_nothing_is_left(&self.lab);
+    }
+
+    /// Peers are made and destroyed at once.
+    fn live_together(&self) {
+        self.orch("create -M workers -H father --json").ends_with(0).every_node_is("changed");
+        self.orch("status -M workers -H father --json").ends_with(0).every_node_is("as-wanted");
+        self.orch("destroy -M workers -H father --yes --json").ends_with(0).every_node_is("changed");
+        assert_nothing_is_left(&self.lab);
+    }
 }
 
 fn give(path: &Path, user: User) {
@@ -100,6 +127,8 @@ fn a_user_with_a_range_of_ids_makes_machines_with_ssh() {
     };
     let theirs = Theirs::new(user);
     theirs.live();
+    theirs.live_together();
+    theirs.come_back();
     theirs.orch("create -M single-node-push -H father").ends_with(0).never_says("no SSH server");
     theirs.orch("ssh-config -M single-node-push -H father").ends_with(0).says("ProxyCommand");
     theirs.orch("destroy -M single-node-push -H father --yes").ends_with(0);
@@ -113,4 +142,6 @@ fn a_user_with_one_id_alone_makes_machines_without_ssh_and_is_told_so() {
     let theirs = Theirs::new(ALONE);
     theirs.orch("plan -M nested-test -H father").ends_with(0).says("one user alone and no SSH server");
     theirs.live();
+    theirs.live_together();
+    theirs.come_back();
 }

@@ -47,12 +47,26 @@ fn a_guard_ends_what_its_lab_left() {
     // Whatever is being started right now is there in a moment.
     for _ in 0..100 {
         end_processes(folder);
-        let is_gone = fs::remove_dir_all(folder).is_ok() || !folder.exists();
+        groups.iter().for_each(|group| end_members(Path::new(group)));
+        let is_gone = fs::remove_dir_all(folder).is_ok() || !folder.exists() || remove_as_them(folder);
         let are_gone = groups.iter().all(|group| remove_group(Path::new(group)));
         if is_gone && are_gone {
             break;
         }
         std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// Kills what is in a control group: the first process of a machine with an init of its own does not say whose it is.
+fn end_members(group: &Path) {
+    let members = fs::read_to_string(group.join("cgroup.procs")).unwrap_or_default();
+    for pid in members.lines().filter_map(|pid| Pid::from_raw(pid.parse().ok()?)) {
+        let _ = kill_process(pid, Signal::KILL);
+    }
+    for entry in fs::read_dir(group).into_iter().flatten().flatten() {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            end_members(&entry.path());
+        }
     }
 }
 
@@ -64,6 +78,14 @@ fn remove_group(group: &Path) -> bool {
         }
     }
     fs::remove_dir(group).is_ok() || !group.exists()
+}
+
+/// Removes files of users that exist only inside of machines, for a user that is not root.
+fn remove_as_them(folder: &Path) -> bool {
+    let mut command = Command::new("unshare");
+    command.args(["--map-root-user", "--map-auto", "rm", "-rf", "--"]).arg(folder);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
 }
 
 /// Kills everything that was started for this folder: drivers, connections, and the first processes of machines, and

@@ -16,18 +16,54 @@ use orch_plan::Verb;
 use crate::common::{Lab, Need, assert_nothing_is_left, inits, lacks, wait_until};
 use driver::Job;
 
-const MANIFEST: &str = "nested-test";
-const MACHINES: [&str; 2] = ["nested-test-inner-pve", "nested-test-test-vm"];
-/// The entries of a create: its plan, start and end of four steps, two marks, and the last line.
-const CREATE: usize = 12;
-/// Those of a config or a destroy: its plan, start and end of two steps, and the last line.
-const OTHER: usize = 6;
+/// A manifest of the sample site, and the machines that it makes.
+#[derive(Debug, Clone, Copy)]
+struct Fleet {
+    manifest: &'static str,
+    machines: &'static [&'static str],
+}
 
-/// Runs a verb to its end, and asserts that it ends well.
-#[track_caller]
-fn heal(lab: &Lab, verb: &str) {
-    let yes = if verb == "destroy" { "--yes" } else { "" };
-    lab.orch(&format!("{verb} -M {MANIFEST} -H father --json {yes}")).ends_with(0);
+/// One machine inside of another.
+const NESTED: Fleet =
+    Fleet { manifest: "nested-test", machines: &["nested-test-inner-pve", "nested-test-test-vm"] };
+/// Three at once.
+const WORKERS: Fleet =
+    Fleet { manifest: "workers", machines: &["workers-worker-1", "workers-worker-2", "workers-worker-3"] };
+
+impl Fleet {
+    /// The words of a command about it.
+    fn words(self, verb: &str) -> String {
+        let yes = if verb == "destroy" { "--yes" } else { "" };
+        format!("{verb} -M {} -H father {yes}", self.manifest)
+    }
+
+    /// Runs a verb to its end, and asserts that it ends well.
+    #[track_caller]
+    fn heal(self, lab: &Lab, verb: &str) {
+        lab.orch(&self.words(verb)).ends_with(0);
+    }
+
+    /// Asserts that every node is as wanted, that there is one machine of each and one first process of each machine,
+    /// and that there is nothing left to do.
+    #[track_caller]
+    fn assert_as_wanted(self, lab: &Lab) {
+        assert_eq!(lab.machines(), self.machines, "one machine for each node, none half-made or half-gone");
+        for machine in self.machines {
+            // What a killed driver had started may still be about to end.
+            wait_until(&format!("{machine} has one first process"), || inits(lab, machine).len() <= 1);
+            assert_eq!(inits(lab, machine), [lab.init(machine).unwrap()], "the first process of {machine}");
+        }
+        let json = |verb| lab.orch(&format!("{} --json", self.words(verb))).ends_with(0);
+        json("status").every_node_is("as-wanted");
+        json("create").every_node_is("unchanged");
+    }
+
+    /// Destroys everything, and asserts that nothing is left.
+    #[track_caller]
+    fn assert_goes_away(self, lab: &Lab) {
+        self.heal(lab, "destroy");
+        assert_nothing_is_left(lab);
+    }
 }
 
 /// Has the specs say something else than when the machines were made.
@@ -38,44 +74,38 @@ fn edit(lab: &Lab) {
     }
 }
 
-/// Asserts that every node is as wanted, that there is one machine of each and one first process of each machine, and
-/// that there is nothing left to do.
-#[track_caller]
-fn assert_as_wanted(lab: &Lab) {
-    assert_eq!(lab.machines(), MACHINES, "one machine for each node, and nothing half-made or half-gone");
-    for machine in MACHINES {
-        // What a killed driver had started may still be about to end.
-        wait_until(&format!("{machine} has one first process"), || inits(lab, machine).len() <= 1);
-        assert_eq!(inits(lab, machine), [lab.init(machine).unwrap()], "the first process of {machine}");
+/// How many entries the journal of a run of `nested-test` has: its plan, start and end of each step, a mark for each
+/// machine that is made, and the last line.
+const fn entries(verb: Verb) -> usize {
+    match verb {
+        Verb::Create => 1 + 2 * 4 + 2 + 1,
+        Verb::Config | Verb::Destroy => 1 + 2 * 2 + 1,
     }
-    lab.orch(&format!("status -M {MANIFEST} -H father --json")).ends_with(0).every_node_is("as-wanted");
-    lab.orch(&format!("create -M {MANIFEST} -H father --json")).ends_with(0).every_node_is("unchanged");
 }
 
-/// Destroys everything, and asserts that nothing is left.
+/// Runs a verb and has the driver killed when that many entries are on disk.
 #[track_caller]
-fn assert_goes_away(lab: &Lab) {
-    heal(lab, "destroy");
-    assert_nothing_is_left(lab);
+fn kill(lab: &Lab, verb: Verb, last: usize) {
+    let status = Job::new(lab, NESTED.manifest, verb, last).run();
+    assert_eq!(status.signal(), Some(9), "{verb} is killed at entry {last}: {status}");
+    let newest = std::fs::read_dir(lab.state.join("runs")).unwrap().flatten().map(|run| run.path()).max();
+    let journal = std::fs::read_to_string(newest.unwrap()).unwrap();
+    assert_eq!(journal.lines().count(), last, "{journal}");
+    assert_eq!(journal.contains("\"event\":\"finished\""), last == entries(verb), "{journal}");
 }
 
 /// Makes, configures and destroys; each is killed when that many of its entries are on disk, and run again.
-fn live_and_be_killed(entries: [usize; 3]) {
+fn live_and_be_killed([create, config, destroy]: [usize; 3]) {
     let lab = Lab::with_sample_site();
-    let [create, config, destroy] = entries;
-    let killed = |verb: Verb, last: usize| {
-        let status = Job::new(&lab, MANIFEST, verb, last).run();
-        assert_eq!(status.signal(), Some(9), "{verb} is killed at entry {last}: {status}");
-    };
-    killed(Verb::Create, create);
-    heal(&lab, "create");
-    assert_as_wanted(&lab);
+    kill(&lab, Verb::Create, create);
+    NESTED.heal(&lab, "create");
+    NESTED.assert_as_wanted(&lab);
     edit(&lab);
-    killed(Verb::Config, config);
-    heal(&lab, "config");
-    assert_as_wanted(&lab);
-    killed(Verb::Destroy, destroy);
-    assert_goes_away(&lab);
+    kill(&lab, Verb::Config, config);
+    NESTED.heal(&lab, "config");
+    NESTED.assert_as_wanted(&lab);
+    kill(&lab, Verb::Destroy, destroy);
+    NESTED.assert_goes_away(&lab);
 }
 
 /// Runs cells, two at a time, and says of each that fails which it was.
@@ -105,8 +135,11 @@ fn a_driver_that_is_killed_after_any_entry_of_its_journal_is_healed_by_running_i
     if lacks(&[Need::Root, Need::Ssh]) {
         return;
     }
-    let other = |entry: usize| (entry - 1) % OTHER + 1;
-    sweep((1..=CREATE).map(|entry| [entry, other(entry), other(entry)]).collect(), live_and_be_killed);
+    // A create has the most entries; the others have all of theirs more than once.
+    let cell = |entry: usize| {
+        [Verb::Create, Verb::Config, Verb::Destroy].map(|verb| (entry - 1) % entries(verb) + 1)
+    };
+    sweep((1..=entries(Verb::Create)).map(cell).collect(), live_and_be_killed);
 }
 
 #[test]
@@ -116,12 +149,11 @@ fn a_create_that_is_killed_again_and_again_gets_there_in_the_end() {
     }
     let lab = Lab::with_sample_site();
     for entry in 1..=5 {
-        let status = Job::new(&lab, MANIFEST, Verb::Create, entry).run();
-        assert_eq!(status.signal(), Some(9), "it is killed at entry {entry}: {status}");
+        kill(&lab, Verb::Create, entry);
     }
-    heal(&lab, "create");
-    assert_as_wanted(&lab);
-    assert_goes_away(&lab);
+    NESTED.heal(&lab, "create");
+    NESTED.assert_as_wanted(&lab);
+    NESTED.assert_goes_away(&lab);
 }
 
 #[test]
@@ -138,8 +170,8 @@ fn what_killed_drivers_left_half_made_and_half_gone_is_tidied_by_the_next_run() 
         }
     };
     leave();
-    heal(&lab, "create");
-    assert_as_wanted(&lab);
+    NESTED.heal(&lab, "create");
+    NESTED.assert_as_wanted(&lab);
     leave();
-    assert_goes_away(&lab);
+    NESTED.assert_goes_away(&lab);
 }

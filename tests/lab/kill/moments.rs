@@ -3,18 +3,18 @@
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 
-use super::{MANIFEST, assert_as_wanted, assert_goes_away, edit, heal, sweep};
+use super::{Fleet, NESTED, WORKERS, edit, sweep};
 use crate::common::{Lab, Need, lacks};
 
-/// How many words a create of `nested-test` says before its last: seven of each machine, four of its configuration.
-const WORDS: usize = 21;
-/// Unless all of them are asked for, one of so many words is tried.
-const SHARE: usize = 4;
+/// A fleet, and the word at which its driver is killed.
+type Cell = (Fleet, usize);
+
+/// How many words a create says of a node: seven of its machine, four of its configuration.
+const WORDS: usize = 11;
 
 /// Runs a verb and kills the driver at the word of this number; whether it was killed.
-fn kill_at(lab: &Lab, verb: &str, word: usize) -> bool {
-    let yes = if verb == "destroy" { "--yes" } else { "" };
-    let mut command = lab.command(&format!("{verb} -M {MANIFEST} -H father {yes}"));
+fn kill_at(lab: &Lab, (fleet, word): Cell, verb: &str) -> bool {
+    let mut command = lab.command(&fleet.words(verb));
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let words = BufReader::new(child.stderr.take().unwrap()).lines();
     let came = words.take(word).flatten().count() == word;
@@ -26,18 +26,28 @@ fn kill_at(lab: &Lab, verb: &str, word: usize) -> bool {
 }
 
 /// Makes, configures and destroys; each is killed at the word of this number, and run again.
-fn live_and_be_cut_off(word: usize) {
-    let lab = Lab::with_sample_site();
-    let mut killed = kill_at(&lab, "create", word);
-    heal(&lab, "create");
-    assert_as_wanted(&lab);
+fn live_and_be_cut_off(cell: Cell) {
+    let (lab, (fleet, word)) = (Lab::with_sample_site(), cell);
+    let mut killed = kill_at(&lab, cell, "create");
+    fleet.heal(&lab, "create");
+    fleet.assert_as_wanted(&lab);
     edit(&lab);
-    killed |= kill_at(&lab, "config", word);
-    heal(&lab, "config");
-    assert_as_wanted(&lab);
-    killed |= kill_at(&lab, "destroy", word);
-    assert_goes_away(&lab);
+    killed |= kill_at(&lab, cell, "config");
+    fleet.heal(&lab, "config");
+    fleet.assert_as_wanted(&lab);
+    killed |= kill_at(&lab, cell, "destroy");
+    fleet.assert_goes_away(&lab);
     assert!(killed, "somebody was killed at word {word}");
+}
+
+/// Every word but the last of a fleet's create, or one of `share` where not all of them are asked for.
+fn cells(fleet: Fleet, share: usize) -> Vec<Cell> {
+    let seed = std::process::id() as usize;
+    eprintln!("seed {seed}: one word of {share}; all of them with ORCH_LAB_FULL=1");
+    let is_chosen =
+        |word: &usize| std::env::var_os("ORCH_LAB_FULL").is_some() || word % share == seed % share;
+    let words = (1..fleet.machines.len() * WORDS).filter(is_chosen);
+    words.map(|word| (fleet, word)).collect()
 }
 
 #[test]
@@ -45,9 +55,13 @@ fn a_driver_that_is_killed_in_the_middle_of_an_effect_is_healed_by_running_it_ag
     if lacks(&[Need::Root, Need::Ssh]) {
         return;
     }
-    let seed = std::process::id() as usize;
-    let is_chosen =
-        |word: &usize| std::env::var_os("ORCH_LAB_FULL").is_some() || word % SHARE == seed % SHARE;
-    eprintln!("seed {seed}: one word of {SHARE}; all of them with ORCH_LAB_FULL=1");
-    sweep((1..=WORDS).filter(is_chosen).collect(), live_and_be_cut_off);
+    sweep(cells(NESTED, 4), live_and_be_cut_off);
+}
+
+#[test]
+fn so_is_one_that_is_killed_in_the_middle_of_several_effects() {
+    if lacks(&[Need::Root, Need::Ssh]) {
+        return;
+    }
+    sweep(cells(WORKERS, 8), live_and_be_cut_off);
 }

@@ -116,7 +116,10 @@ impl Maker {
             access,
             shares_programs: image.shares_programs(),
         };
-        match self.store.begin(&spec.name, parent.as_ref().map(|(_, record)| record), record) {
+        match self
+            .store
+            .begin(&spec.name, parent.as_ref().map(|(_, record)| record), record, |path| self.discard(path))
+        {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(taken()),
             folder => {
                 let folder = folder.doing("make its folder")?;
@@ -210,7 +213,7 @@ impl Maker {
 
     /// Takes a machine down and everything that belongs to it.
     pub(crate) fn destroy(&self, machine: &MachineRef, progress: &Progress) -> Result<Done, MakeError> {
-        let discard = |path: &Path| boot::discard(path, &self.means, &self.program);
+        let discard = |path: &Path| self.discard(path);
         if self.store.folder(&machine.id).path().symlink_metadata().is_err() {
             // What an interrupted run left of it may be there still.
             self.store.tidy(discard).doing("remove what was left")?;
@@ -227,6 +230,11 @@ impl Maker {
         progress.say("removing its files");
         self.store.remove(&folder, machine.uuid, discard).doing("remove its files")?;
         Ok(Done::Changed)
+    }
+
+    /// Removes a folder and everything in it, whoever it belongs to.
+    fn discard(&self, path: &Path) -> io::Result<()> {
+        boot::discard(path, &self.means, &self.program)
     }
 
     /// Starts a machine, and waits until it can be reached.

@@ -68,8 +68,8 @@ fn work(args: &[OsString]) -> Result<ExitCode, String> {
     match word {
         boot::BOOT => done(boot::boot(&folder)),
         boot::UNSHARE => {
-            let neighbour = option("--neighbour").and_then(|pid| pid.parse().ok());
-            done(boot::unshare(&boot::Order { folder, neighbour, standing: standing()? }))
+            let uplink = option("--uplink").map(PathBuf::from);
+            done(boot::unshare(&boot::Order { folder, uplink, standing: standing()? }))
         }
         boot::INIT => {
             let uplink = Path::new(option("--uplink").ok_or_else(usage)?);

@@ -69,9 +69,10 @@ impl Store {
         name: &str,
         inside: Option<&Record>,
         record: impl FnOnce(Place, Bridge) -> Record,
+        discard: impl Fn(&Path) -> io::Result<()>,
     ) -> io::Result<Folder> {
         let _lock = self.lock(".places")?;
-        self.drop_drafts()?;
+        self.sweep(discard)?;
         let taken: Vec<Record> = self.list()?.into_iter().filter_map(|found| found.record).collect();
         let bridge = inside.map_or(Bridge::HOST, |parent| parent.children);
         let place = Place::first_free(bridge, |place| taken.iter().any(|other| other.place == place));
@@ -102,38 +103,28 @@ impl Store {
         uuid: Uuid,
         discard: impl Fn(&Path) -> io::Result<()>,
     ) -> io::Result<()> {
-        let gone = self.root.join(format!(".gone-{uuid}"));
-        fs::rename(folder.path(), &gone)?;
-        discard(&gone)?;
+        fs::rename(folder.path(), self.root.join(format!(".gone-{uuid}")))?;
         self.tidy(discard)
     }
 
     /// Removes what interrupted runs left, and with the last machine everything that was prepared for machines.
     pub(crate) fn tidy(&self, discard: impl Fn(&Path) -> io::Result<()>) -> io::Result<()> {
         let _lock = self.lock(".places")?;
-        let mut is_empty = true;
-        for entry in entries(&self.root)? {
-            let name = entry?.file_name();
-            let name = name.to_string_lossy();
-            if name.starts_with(".gone-") {
-                discard(&self.root.join(&*name))?;
-            }
-            is_empty &= name.starts_with('.');
-        }
-        self.drop_drafts()?;
-        if is_empty {
-            discard(&self.root)?;
-        }
-        Ok(())
+        self.sweep(&discard)?;
+        if self.list()?.is_empty() { discard(&self.root) } else { Ok(()) }
     }
 
-    /// Removes drafts that nobody makes any more. Whoever makes one has the lock of the places, and so do we.
-    fn drop_drafts(&self) -> io::Result<()> {
-        let names = entries(&self.root)?.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>()?;
-        let is_draft = |path: &&PathBuf| {
-            path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b".new-"))
-        };
-        names.iter().filter(is_draft).try_for_each(|path| remove(path))
+    /// Removes what is half made or half gone. Whoever makes or removes has the lock of the places, and so do we: what lies
+    /// there is nobody's any more.
+    fn sweep(&self, discard: impl Fn(&Path) -> io::Result<()>) -> io::Result<()> {
+        for entry in entries(&self.root)?.collect::<io::Result<Vec<_>>>()? {
+            let name = entry.file_name();
+            let begins = |word: &str| name.as_encoded_bytes().starts_with(word.as_bytes());
+            if begins(".new-") || begins(".gone-") {
+                discard(&entry.path())?;
+            }
+        }
+        Ok(())
     }
 
     /// A lock of the whole host, held for a moment.

@@ -1,7 +1,7 @@
 //! Removing what a machine left: its files may belong to users that exist only in its user namespace.
 
 use std::fs;
-use std::io;
+use std::io::{self, Read};
 use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -34,13 +34,24 @@ fn discard_elsewhere(path: &Path, means: &Means, program: &Path) -> Result<(), B
     let (Some(to), Some(from)) = (child.stdin.take(), child.stdout.take()) else {
         return Err(BootError::Lost);
     };
+    let said = child.stderr.take();
     let removed = expect(&from, UNSHARED, deadline)
         .and_then(|()| give_ids(&means.ids, child.id()))
         .and_then(|()| say(to, GO))
         .and_then(|()| expect(&from, GO, deadline));
     let _ = child.kill();
     let _ = child.wait();
-    removed
+    removed.map_err(|error| {
+        let mut words = String::new();
+        // What it said itself tells more than that it ended.
+        let heard = said.map(|mut said| said.read_to_string(&mut words));
+        let words = words.trim();
+        if heard.is_some_and(|heard| heard.is_ok()) && !words.is_empty() {
+            BootError::Said(words.into())
+        } else {
+            error
+        }
+    })
 }
 
 /// Removes what is in a folder, as root of a user namespace of its own.

@@ -2,6 +2,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
+use std::os::fd::{AsFd, AsRawFd};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -13,9 +14,10 @@ use super::super::limits::{self, Hierarchies};
 use super::super::machine::{Ids, Means, Standing};
 use super::super::process::Process;
 use super::super::record::{Boot, Folder, Record};
-use super::super::store::Store;
+use super::super::store::{Found, Store};
 use super::talk::{GO, HERE, READY, UNSHARED, expect, say};
-use super::{BootError, Doing, UNSHARE};
+use super::unshared::own_pid;
+use super::{BootError, Doing, UNSHARE, UPLINK};
 
 /// How long a machine may take until its init has it. Longer than it ever takes; the driver has a limit of its own.
 const LIMIT: Duration = Duration::from_mins(2);
@@ -29,13 +31,13 @@ pub(crate) fn boot(folder: &Folder) -> Result<(), BootError> {
     folder.forget_boot().doing("forget the last start")?;
     let record = folder.record().doing("read what the machine is")?;
     let parent = parent(folder, &record)?;
-    let host = Host::of(folder, parent.as_ref())?;
+    let home = Home::of(folder, parent.as_ref())?;
     let means = Means::look();
     // What a driver that was killed left of an earlier start is used again.
     let groups = Hierarchies::look().make(record.marks.uuid, record.size).doing("make its control groups")?;
     // Nothing of it may run that is not known: two would write to one disk.
     limits::end(&groups).doing("end what is left of its last start")?;
-    let started = start(folder, &host, parent.as_ref(), &means, &groups);
+    let started = start(folder, &home, parent.as_ref(), &means, &groups);
     if started.is_err() {
         undo(folder, &groups);
     }
@@ -49,34 +51,52 @@ fn parent(folder: &Folder, record: &Record) -> Result<Option<Process>, BootError
     running.map(Some).ok_or_else(|| BootError::ParentOff(name.clone()))
 }
 
-/// The host's own network, and for those who are not root its user namespace: kept by whoever lives on it.
-struct Host {
-    /// A machine that runs on it.
-    neighbour: Option<Process>,
-    /// Held while this is the first machine, so that there are never two networks.
+/// Where a machine is put: the network that it is attached to, and for those who are not root the user namespace that the
+/// machines of a host share. They are held open: whoever they were found with may end at any moment.
+struct Home {
+    around: Option<Around>,
+    /// Held while this is the first machine, so that a host never has two networks.
     _first: Option<File>,
 }
 
-impl Host {
+struct Around {
+    network: File,
+    users: File,
+}
+
+impl Home {
+    /// Finds the home of a machine, inside of its parent or on the host.
     fn of(folder: &Folder, parent: Option<&Process>) -> Result<Self, BootError> {
         if let Some(parent) = parent {
-            return Ok(Self { neighbour: Some(parent.clone()), _first: None });
+            let around =
+                Around::open(&parent.proc("ns/net"), parent).doing("open the network of its parent")?;
+            return Ok(Self { around: Some(around), _first: None });
         }
         let root = folder.path().parent().unwrap_or(folder.path());
         let store = Store::at(root.to_owned());
         let lock = store.lock(".network").doing("lock the host's network")?;
-        let neighbour = neighbour(&store).doing("look at the host's machines")?;
-        let first = neighbour.is_none().then_some(lock);
-        Ok(Self { neighbour, _first: first })
+        let around = Around::on_host(&store).doing("look at the host's machines")?;
+        let first = around.is_none().then_some(lock);
+        Ok(Self { around, _first: first })
     }
 }
 
-/// A machine that runs directly on the host and is in place: it holds the host's network.
-fn neighbour(store: &Store) -> io::Result<Option<Process>> {
-    let on_host = |found: super::super::store::Found| {
-        found.record.filter(|record| record.inside.is_none()).and_then(|_| in_place(&found.folder))
-    };
-    Ok(store.list()?.into_iter().find_map(on_host))
+impl Around {
+    fn open(network: &Path, of: &Process) -> io::Result<Self> {
+        Ok(Self { network: File::open(network)?, users: File::open(of.proc("ns/user"))? })
+    }
+
+    /// What a machine holds that runs on the host and is in place. One that is on its way out holds nothing any more.
+    fn on_host(store: &Store) -> io::Result<Option<Self>> {
+        let held = |found: Found| {
+            let init = found
+                .record
+                .filter(|record| record.inside.is_none())
+                .and_then(|_| in_place(&found.folder))?;
+            Self::open(&init.proc(&format!("root/{UPLINK}")), &init).ok()
+        };
+        Ok(store.list()?.into_iter().find_map(held))
+    }
 }
 
 fn in_place(folder: &Folder) -> Option<Process> {
@@ -85,20 +105,21 @@ fn in_place(folder: &Folder) -> Option<Process> {
 
 fn start(
     folder: &Folder,
-    host: &Host,
+    home: &Home,
     parent: Option<&Process>,
     means: &Means,
     groups: &[PathBuf],
 ) -> Result<(), BootError> {
     let deadline = Instant::now() + LIMIT;
-    let is_first = host.neighbour.is_none();
-    if let Some(neighbour) = host.neighbour.as_ref().filter(|_| !means.is_root()) {
-        join(neighbour, "user", LinkNameSpaceType::User)?;
+    let is_first = home.around.is_none();
+    if let Some(around) = home.around.as_ref().filter(|_| !means.is_root()) {
+        let users = move_into_link_name_space(around.users.as_fd(), Some(LinkNameSpaceType::User));
+        users.doing("enter the user namespace of the host's machines")?;
     }
     if let Some(parent) = parent {
         join(parent, "pid", LinkNameSpaceType::ProcessID)?;
     }
-    let mut child = spawn(folder, host.neighbour.as_ref(), means.ids.standing())?;
+    let mut child = spawn(folder, home.around.as_ref(), means.ids.standing())?;
     let result = bring_up(folder, &mut child, is_first, means, groups, deadline);
     // It has nothing left to do: the machine holds what it made.
     let _ = child.kill();
@@ -134,14 +155,15 @@ fn bring_up(
     folder.write_boot(&Boot { ready: true, ..boot }).doing("write down that it is in place")
 }
 
-fn spawn(folder: &Folder, neighbour: Option<&Process>, standing: Standing) -> Result<Child, BootError> {
+fn spawn(folder: &Folder, around: Option<&Around>, standing: Standing) -> Result<Child, BootError> {
     let console =
         OpenOptions::new().append(true).create(true).open(folder.console()).doing("open its console")?;
     let mut command = Command::new("/proc/self/exe");
     command.args([super::super::HELPER, UNSHARE]).arg(folder.path());
     command.arg(format!("--standing={}", standing.word()));
-    if let Some(neighbour) = neighbour {
-        command.arg(format!("--neighbour={}", neighbour.pid));
+    if let Some(around) = around {
+        // By our own open file: it stays what it is for as long as we wait.
+        command.arg(format!("--uplink=/proc/{}/fd/{}", own_pid()?, around.network.as_raw_fd()));
     }
     command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
     if let Some(program) = std::env::var_os("ORCH_NODE") {
@@ -155,7 +177,7 @@ fn spawn(folder: &Folder, neighbour: Option<&Process>, standing: Standing) -> Re
 pub(crate) fn join(process: &Process, name: &str, kind: LinkNameSpaceType) -> Result<(), BootError> {
     let doing = || format!("enter the {name} namespace of process {}", process.pid);
     let link = File::open(process.proc(&format!("ns/{name}"))).doing(doing())?;
-    move_into_link_name_space(std::os::fd::AsFd::as_fd(&link), Some(kind)).doing(doing())
+    move_into_link_name_space(link.as_fd(), Some(kind)).doing(doing())
 }
 
 /// Gives the user namespace of a process its ids.

@@ -28,7 +28,7 @@ pub(super) fn expect(from: impl AsFd, word: &'static str, deadline: Instant) -> 
     match line {
         Some(line) if line == word => Ok(()),
         Some(line) if line.is_empty() => {
-            Err(BootError::Said("the process that starts it ended early".into()))
+            Err(BootError::Said("the process that was to do it ended early".into()))
         }
         Some(line) => Err(BootError::Said(line)),
         None => Err(BootError::Late(word)),

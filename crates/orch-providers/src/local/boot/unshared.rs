@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -19,8 +20,8 @@ use super::{BRIDGE, BootError, Doing, INIT, UPLINK};
 /// What the process is told.
 pub(crate) struct Order {
     pub(crate) folder: Folder,
-    /// A machine on the same host, or the one that this one lives inside of.
-    pub(crate) neighbour: Option<i32>,
+    /// The network that the machine is attached to; the first machine of a host makes it.
+    pub(crate) uplink: Option<PathBuf>,
     /// What the machine's root is.
     pub(crate) standing: Standing,
 }
@@ -32,7 +33,7 @@ pub(crate) fn unshare(order: &Order) -> Result<(), BootError> {
     let record = order.folder.record().doing("read what the machine is")?;
     wait_for_go()?;
     // The first machine makes the user namespace that all of the host's share.
-    if order.neighbour.is_none() && order.standing != Standing::Root {
+    if order.uplink.is_none() && order.standing != Standing::Root {
         split(UnshareFlags::NEWUSER).doing("make a user namespace")?;
         say(io::stdout(), UNSHARED)?;
         wait_for_go()?;
@@ -89,17 +90,16 @@ fn split(flags: UnshareFlags) -> io::Result<()> {
 
 /// The network that the machine is attached to, ready for it.
 fn uplink(order: &Order, record: &Record) -> Result<File, BootError> {
-    let Some(neighbour) = order.neighbour else {
+    let Some(uplink) = &order.uplink else {
         split(UnshareFlags::NEWNET).doing("make the host's network")?;
         make_bridge(record.place.bridge)?;
         return own_network();
     };
-    if record.inside.is_none() {
-        return File::open(format!("/proc/{neighbour}/root/{UPLINK}")).doing("open the host's network");
+    let network = File::open(uplink).doing("open the network that it is attached to")?;
+    if record.inside.is_some() {
+        enter(&network)?;
+        make_bridge(record.place.bridge)?;
     }
-    let network = File::open(format!("/proc/{neighbour}/ns/net")).doing("open the network of its parent")?;
-    enter(&network)?;
-    make_bridge(record.place.bridge)?;
     Ok(network)
 }
 
@@ -126,6 +126,9 @@ fn connect(folder: &Folder, record: &Record, uplink: &File) -> Result<(), BootEr
     split(all).doing("make its namespaces")?;
     let own = own_network()?;
     let (place, link) = (record.place, record.place.link());
+    // The kernel takes a dead machine's network down in its own time. The name is this machine's alone, so what bears it
+    // is left from its last start.
+    outer.delete(&link).doing("take away what is left of its last start")?;
     outer.add_pair(&link, "eth0", own.as_fd()).doing("make its interface")?;
     outer.attach(&link, BRIDGE).doing("attach it to the bridge")?;
     outer.switch_on(&link).doing("switch its interface on")?;
@@ -172,6 +175,6 @@ fn enter(network: &File) -> Result<(), BootError> {
 }
 
 /// The pid of this process as the mounted `/proc` has it, which may be that of an outer pid namespace.
-fn own_pid() -> Result<String, BootError> {
+pub(super) fn own_pid() -> Result<String, BootError> {
     Ok(fs::read_link("/proc/self").doing("find its own pid")?.to_string_lossy().into_owned())
 }

@@ -16,6 +16,7 @@ const EXCLUSIVE: u16 = 0x200;
 const CREATE: u16 = 0x400;
 
 const NEW_LINK: u16 = 16;
+const DELETE_LINK: u16 = 17;
 const NEW_ADDRESS: u16 = 20;
 const NEW_ROUTE: u16 = 24;
 const ERROR: u16 = 2;
@@ -84,6 +85,20 @@ impl Netlink {
             });
         });
         self.ask(message)
+    }
+
+    /// Takes an interface away, and with it the other one of its pair; one that is gone is taken away already.
+    pub(crate) fn delete(&self, name: &str) -> io::Result<()> {
+        let index = match self.index(name) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            index => index?,
+        };
+        let mut message = Message::new(DELETE_LINK, 0);
+        message.link(index, 0);
+        match self.ask(message) {
+            Err(error) if error.raw_os_error() == Some(rustix::io::Errno::NODEV.raw_os_error()) => Ok(()),
+            done => done,
+        }
     }
 
     /// Switches an interface on.
