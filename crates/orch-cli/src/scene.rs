@@ -47,7 +47,8 @@ impl Scene {
         if let Some(parallelism) = pace.and_then(|pace| pace.parallelism) {
             fleet.settings.parallelism = parallelism.into();
         }
-        let base = Base { state: state(cli)?, site: absolute(&root), program: program()? };
+        let keep = (cli.keep_connections > 0).then(|| Duration::from_secs(cli.keep_connections.into()));
+        let base = Base { state: state(cli)?, site: absolute(&root), program: program()?, keep };
         Ok(Self { fleet, base })
     }
 

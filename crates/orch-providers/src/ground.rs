@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use orch_model::{Fleet, HostName, Provider, ProviderKind};
 use orch_plan::{Action, MachineSpec, Plan};
@@ -21,6 +22,8 @@ pub struct Base {
     pub site: PathBuf,
     /// This program, which starts itself for what needs a process of its own.
     pub program: PathBuf,
+    /// How long connections to nodes that nobody uses are kept for the next command, where they are.
+    pub keep: Option<Duration>,
 }
 
 /// Every host of a fleet, with those who speak to it.
@@ -91,6 +94,7 @@ impl Ground {
             });
             let mut settings = SshSettings::new(base.state.ssh(), local.identity());
             settings.reach = fleet.settings.timeouts.boot.duration();
+            settings.keep = base.keep;
             settings.limits.apply = fleet.settings.timeouts.config.duration();
             let way = Arc::new(local.way(settings));
             let provider = Arc::new(local.clone());

@@ -47,7 +47,9 @@ fn a_guard_ends_what_its_lab_left() {
     // Whatever is being started right now is there in a moment.
     for _ in 0..100 {
         end_processes(folder);
-        groups.iter().for_each(|group| end_members(Path::new(group)));
+        for group in &groups {
+            end_members(Path::new(group));
+        }
         let is_gone = fs::remove_dir_all(folder).is_ok() || !folder.exists() || remove_as_them(folder);
         let are_gone = groups.iter().all(|group| remove_group(Path::new(group)));
         if is_gone && are_gone {

@@ -83,6 +83,8 @@ impl Lab {
         let mut command = Command::new(ORCH);
         command.arg("--site").arg(&self.site).arg("--state").arg(&self.state).args(words.split_whitespace());
         command.stdin(Stdio::null()).env("NO_COLOR", "1").env_remove("ORCH_SITE").env_remove("ORCH_STATE");
+        // What one command leaves for the next would hide from a test what the next one does by itself.
+        command.env("ORCH_KEEP_CONNECTIONS", "0");
         command
     }
 

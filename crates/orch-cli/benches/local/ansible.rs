@@ -16,19 +16,21 @@ pub(crate) struct Inventory {
 }
 
 impl Ansible {
-    pub(crate) fn find() -> Option<Self> {
+    /// Whether it is on this computer.
+    pub(crate) fn is_here() -> bool {
         let found =
             Command::new("ansible").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
-        found.is_ok_and(|status| status.success()).then_some(Self)
+        found.is_ok_and(|status| status.success())
     }
 
-    pub(crate) fn inventory(&self, site: &Site) -> Inventory {
+    pub(crate) fn inventory(site: &Site) -> Inventory {
         let folder = site.path("ansible");
         fs::create_dir_all(&folder).unwrap();
         let config = site.command("ssh-config").stdout(Stdio::piped()).output().unwrap();
         assert!(config.status.success());
         fs::write(folder.join("ssh_config"), config.stdout).unwrap();
-        let hosts: String = (1..=site.nodes).map(|number| format!("node-{number}\n")).collect();
+        let hosts: String =
+            (1..=site.nodes).fold(String::new(), |hosts, number| hosts + &format!("node-{number}\n"));
         let common = format!("-F {}/ssh_config", folder.display());
         fs::write(folder.join("hosts"), format!("{hosts}\n[all:vars]\nansible_user=root\nansible_ssh_common_args={common}\nansible_python_interpreter=/usr/bin/python3\n")).unwrap();
         // A path for its sockets that is short enough.

@@ -39,6 +39,17 @@ pub(crate) struct Cli {
     #[arg(long, global = true, value_name = "DIR", env = "ORCH_STATE", hide_env_values = true)]
     pub(crate) state: Option<PathBuf>,
 
+    /// How long connections to nodes that nobody uses are kept for the next command, in seconds; 0 keeps none.
+    #[arg(
+        long,
+        global = true,
+        value_name = "SECONDS",
+        env = "ORCH_KEEP_CONNECTIONS",
+        hide_env_values = true,
+        default_value_t = 60
+    )]
+    pub(crate) keep_connections: u32,
+
     /// Print the answer as one JSON document on standard output, also on failure, and nothing else there.
     #[arg(long, global = true)]
     pub(crate) json: bool,

@@ -1,5 +1,6 @@
 //! One process for ever: a pid alone is given to another process in time.
 
+use std::fmt;
 use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -55,6 +56,13 @@ impl Process {
             Err(rustix::io::Errno::SRCH) => Ok(None),
             Err(error) => Err(error.into()),
         }
+    }
+}
+
+/// What tells it from every other process of this machine's life.
+impl fmt::Display for Process {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}.{}", self.pid, self.started, self.boot)
     }
 }
 

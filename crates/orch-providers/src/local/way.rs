@@ -123,6 +123,7 @@ fn hop(target: &Target, folder: &Folder, record: &Record) -> Result<Hop, Transpo
         user: record.user.to_string(),
         host_key,
         proxy: None,
+        generation: folder.running().map(|init| init.to_string()).unwrap_or_default(),
     })
 }
 
@@ -171,14 +172,13 @@ impl Transport for LocalWay {
         permit: &Permit,
     ) -> Result<Configured, TransportError> {
         self.refresh(target).await?;
-        match self.direct(target, Some(config))? {
-            Some(direct) => {
-                push::configure(&direct, &Program::There(PROGRAM.into()), target, config, &self.limits).await
-            }
-            None => tokio::select! {
-                configured = self.ssh.configure(target, config, permit) => configured,
-                off = self.goes_off(target) => Err(off),
-            },
+        if let Some(direct) = self.direct(target, Some(config))? {
+            let program = Program::There(PROGRAM.into());
+            return push::configure(&direct, &program, target, config, &self.limits).await;
+        }
+        tokio::select! {
+            configured = self.ssh.configure(target, config, permit) => configured,
+            off = self.goes_off(target) => Err(off),
         }
     }
 }

@@ -105,7 +105,7 @@ fn everywhere(settings: &SshSettings) -> Result<String, String> {
         connect = settings.connect.as_secs().max(1),
         interval = settings.alive_interval.as_secs().max(1),
         count = settings.alive_count,
-        idle = settings.idle.as_secs().max(1),
+        idle = settings.keep.unwrap_or(settings.idle).as_secs().max(1),
         kex = match settings.whereabouts {
             Whereabouts::Here => "    KexAlgorithms ^curve25519-sha256\n",
             Whereabouts::Elsewhere => "",
@@ -151,6 +151,7 @@ mod tests {
             user: "ops".into(),
             host_key: "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIE made by a person".parse().unwrap(),
             proxy,
+            generation: String::new(),
         }
     }
 

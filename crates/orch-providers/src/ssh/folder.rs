@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use uuid::Uuid;
 
 /// The longest path of a socket that every system takes, less what `ssh` puts behind it while it makes one.
-const LONGEST_SOCKET: usize = 103 - ".0123456789abcdef".len();
+pub(super) const LONGEST_SOCKET: usize = 103 - ".0123456789abcdef".len();
 
 /// Room for the number of a socket.
 const NUMBER: usize = "/99999".len();
@@ -131,6 +131,11 @@ pub(super) fn write(path: &Path, text: &str) -> io::Result<()> {
         let _ = fs::remove_file(&draft);
     }
     placed
+}
+
+/// A file to be locked, made where it is not there.
+pub(super) fn lockable(path: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path)
 }
 
 /// An empty file that its user alone can read.

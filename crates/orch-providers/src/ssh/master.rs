@@ -15,6 +15,7 @@ use tokio::process::{Child, Command};
 use tokio::sync::Semaphore;
 
 use super::folder;
+use super::kept;
 use super::refusal::{Refusal, chain, tail};
 use super::roster::{Files, Roster};
 use super::settings::SshSettings;
@@ -23,7 +24,7 @@ use super::way::Hop;
 /// How long a living connection may take to answer on its own socket.
 const LOCAL_ANSWER: Duration = Duration::from_secs(2);
 
-/// A connection that is there. It ends with the last of those who share it.
+/// A connection that is there. It ends with the last of those who share it, unless it is kept for the next run.
 pub(super) struct Master {
     pub(super) hop: Hop,
     pub(super) session: Session,
@@ -47,6 +48,17 @@ impl Master {
         let unknown = || Refusal::unusable(format!("`{}` is not known", hop.alias));
         let files = roster.files(&hop.alias).ok_or_else(unknown)?;
         let local = |error| Refusal::unusable(format!("ssh cannot be run here: {error}"));
+        let _making = if files.is_kept {
+            let lock = kept::lock(&files.socket, limit).await.map_err(local)?;
+            let lock = lock.ok_or_else(|| Refusal::passing("somebody else is connecting to it", ""))?;
+            let found = Self::over(roster, hop, settings, files.clone());
+            if found.is_alive().await {
+                return Ok(found);
+            }
+            Some(lock)
+        } else {
+            None
+        };
         let launch = Launch::start(&settings.ssh, hop, &files).map_err(local)?;
         let ended = tokio::time::timeout(limit, launch.ended()).await;
         let log = fs::read_to_string(&files.log).unwrap_or_default();
@@ -58,13 +70,29 @@ impl Master {
                 return Err(Refusal::passing(format!("ssh did not get through within {limit:?}"), &log));
             }
         }
-        let session = Session::resume_mux(files.socket.as_path().into(), None);
-        let channels = Semaphore::new(settings.channels.max(1));
-        let (hop, ended, roster) = (hop.clone(), AtomicBool::new(false), Arc::clone(roster));
-        let master = Self { hop, session, channels, files, ended, _roster: roster };
+        let master = Self::over(roster, hop, settings, files);
         match master.check().await {
             Ok(()) => Ok(master),
             Err(why) => Err(Refusal::passing(why, &log)),
+        }
+    }
+
+    /// The connection behind a socket, whether it is there or not.
+    fn over(roster: &Arc<Roster>, hop: &Hop, settings: &SshSettings, files: Files) -> Self {
+        Self {
+            hop: hop.clone(),
+            session: Session::resume_mux(files.socket.as_path().into(), None),
+            channels: Semaphore::new(settings.channels.max(1)),
+            files,
+            ended: AtomicBool::new(false),
+            _roster: Arc::clone(roster),
+        }
+    }
+
+    /// Lets go of it: it ends, or is kept for the next run.
+    pub(super) fn let_go(&self) {
+        if !self.files.is_kept {
+            self.end();
         }
     }
 
@@ -98,7 +126,7 @@ impl Master {
 
 impl Drop for Master {
     fn drop(&mut self) {
-        self.end();
+        self.let_go();
     }
 }
 

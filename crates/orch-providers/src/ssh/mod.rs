@@ -10,6 +10,7 @@ mod config;
 mod connection;
 mod door;
 mod folder;
+mod kept;
 mod keys;
 mod master;
 mod pool;

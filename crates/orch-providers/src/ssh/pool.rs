@@ -51,7 +51,7 @@ impl Pool {
         self.shared(&roster, node, deadline, progress).await
     }
 
-    /// Ends every connection and removes every file, whoever still uses them.
+    /// Lets go of every connection and removes every file of this run, whoever still uses them.
     pub(super) async fn close(&self) {
         let slots: Vec<Slot> = {
             let mut slots = self.slots.lock().expect("nobody panics while holding this");
@@ -59,7 +59,7 @@ impl Pool {
         };
         for slot in slots {
             if let Some(master) = slot.lock().await.take() {
-                master.end();
+                master.let_go();
             }
         }
         self.roster.lock().expect("nobody panics while holding this").take();

@@ -9,6 +9,7 @@ use std::sync::Mutex;
 
 use super::config::{self, Entry, Jump};
 use super::folder::{self, RunFolder};
+use super::kept::Kept;
 use super::refusal::Refusal;
 use super::settings::SshSettings;
 use super::way::Hop;
@@ -17,6 +18,7 @@ use super::way::Hop;
 pub(super) struct Roster {
     folder: RunFolder,
     settings: SshSettings,
+    kept: Option<Kept>,
     known: Mutex<Known>,
     /// The version that the files show. Whoever waits for it finds it written by another as often as not.
     shown: Mutex<u64>,
@@ -35,6 +37,8 @@ struct Listed {
     hop: Hop,
     before: Option<String>,
     number: usize,
+    /// The socket of its connection.
+    socket: PathBuf,
 }
 
 /// The files of one hop's connection.
@@ -43,12 +47,15 @@ pub(super) struct Files {
     pub(super) config: PathBuf,
     pub(super) socket: PathBuf,
     pub(super) log: PathBuf,
+    /// Whether the connection is kept for the next run.
+    pub(super) is_kept: bool,
 }
 
 impl Roster {
     pub(super) fn new(settings: &SshSettings) -> io::Result<Self> {
         let folder = RunFolder::make(&settings.folder)?;
-        Ok(Self { folder, settings: settings.clone(), known: Mutex::default(), shown: Mutex::new(0) })
+        let kept = Kept::of(settings)?;
+        Ok(Self { folder, settings: settings.clone(), kept, known: Mutex::default(), shown: Mutex::new(0) })
     }
 
     /// Makes sure that `ssh` knows these hops, which lead to one another.
@@ -70,18 +77,21 @@ impl Roster {
     /// The files of a hop's connection.
     pub(super) fn files(&self, alias: &str) -> Option<Files> {
         let known = self.known.lock().expect("nobody panics while holding this");
-        let number = known.hops.get(alias)?.number;
-        let (socket, log) = (self.folder.socket(number), self.folder.log(number));
-        Some(Files { config: self.folder.config(), socket, log })
+        let listed = known.hops.get(alias)?;
+        let (socket, log) = (listed.socket.clone(), self.folder.log(listed.number));
+        Some(Files { config: self.folder.config(), socket, log, is_kept: self.kept.is_some() })
     }
 
     /// Adds what is not known yet, and says which version of the files shows it.
     fn list(&self, hops: &[Hop]) -> u64 {
         let mut known = self.known.lock().expect("nobody panics while holding this");
         let mut before = None;
-        for hop in hops {
+        for (place, hop) in hops.iter().enumerate() {
             let number = known.hops.get(&hop.alias).map_or(known.sockets, |listed| listed.number);
-            let listed = Listed { hop: hop.clone(), before: before.replace(hop.alias.clone()), number };
+            let kept = self.kept.as_ref().map(|kept| kept.socket(&hops[..=place]));
+            let socket = kept.unwrap_or_else(|| self.folder.socket(number));
+            let listed =
+                Listed { hop: hop.clone(), before: before.replace(hop.alias.clone()), number, socket };
             if known.hops.get(&hop.alias) != Some(&listed) {
                 known.sockets = known.sockets.max(number + 1);
                 known.hops.insert(hop.alias.clone(), listed);
@@ -98,15 +108,13 @@ impl Roster {
             (known.hops.values().cloned().collect::<Vec<_>>(), known.version)
         };
         let known_hosts = self.folder.known_hosts();
-        let sockets: Vec<PathBuf> = hops.iter().map(|listed| self.folder.socket(listed.number)).collect();
         let entries: Vec<Entry<'_>> = hops
             .iter()
-            .zip(&sockets)
-            .map(|(listed, socket)| Entry {
+            .map(|listed| Entry {
                 hop: &listed.hop,
                 before: listed.before.as_deref(),
                 known_hosts: &known_hosts,
-                control: Some(socket),
+                control: Some(&listed.socket),
             })
             .collect();
         let keys: String = hops.iter().map(|listed| config::known_host(&listed.hop)).collect();

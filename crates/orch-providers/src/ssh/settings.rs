@@ -31,6 +31,8 @@ pub struct SshSettings {
     pub alive_count: u32,
     /// How long a connection that nobody uses outlives a driver that was killed, in whole seconds.
     pub idle: Duration,
+    /// How long a connection that nobody uses is kept for the next run; where nothing is said, it ends with this one.
+    pub keep: Option<Duration>,
     /// How many connections are made at once.
     pub connects: usize,
     /// How many programs run over one connection at once; an SSH server allows ten by default.
@@ -63,6 +65,7 @@ impl SshSettings {
             alive_interval: Duration::from_secs(5),
             alive_count: 3,
             idle: Duration::from_mins(1),
+            keep: None,
             connects: 32,
             channels: 8,
             limits: Limits::default(),

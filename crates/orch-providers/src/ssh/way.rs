@@ -42,6 +42,8 @@ pub struct Hop {
     pub host_key: PublicKey,
     /// The program whose input and output lead to its SSH server, where the network does not.
     pub proxy: Option<Vec<OsString>>,
+    /// Which life of the machine this is, where that is known: a connection to an earlier one is not used again.
+    pub generation: String,
 }
 
 impl Hop {
@@ -89,6 +91,7 @@ mod tests {
             user: "root".into(),
             host_key: "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIE".parse().unwrap(),
             proxy: Some(vec!["/opt/a b/orch".into(), "100%".into()]),
+            generation: String::new(),
         }
     }
 

@@ -42,7 +42,7 @@ async fn a_server_that_accepts_and_says_nothing_is_given_up_in_time_with_evidenc
     let begun = Instant::now();
     let error = scene.ssh.reach(&scene.node(vec![hop])).await.err().unwrap();
     assert!(matches!(error, TransportError::Silent { .. }), "{error}");
-    assert!(error.is_passing());
+    assert!(error.is_late() && !error.is_passing());
     assert!(error.to_string().contains("no connection within 3s"), "{error}");
     assert!(begun.elapsed() < Duration::from_secs(6), "{:?}", begun.elapsed());
     assert!(error.evidence().iter().any(|line| line.contains("timed out")), "{:?}", error.evidence());
@@ -80,7 +80,7 @@ async fn a_node_that_refuses_is_unreachable_when_its_time_is_over() {
     let scene = Scene::with("ssh", |settings| settings.reach = Duration::from_millis(300));
     let hop = Plan::new(&scene.key).hop("web");
     let error = scene.ssh.reach(&scene.node(vec![hop])).await.err().unwrap();
-    assert!(error.is_passing() && error.to_string().contains("Connection refused"), "{error}");
+    assert!(error.is_late() && error.to_string().contains("Connection refused"), "{error}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

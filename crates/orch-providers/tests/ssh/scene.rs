@@ -23,7 +23,8 @@ pub(crate) struct Scene {
     /// Where the driver keeps its files.
     pub(crate) folder: PathBuf,
     pub(crate) ways: Arc<Ways>,
-    pub(crate) base: TempDir,
+    pub(crate) base: Arc<TempDir>,
+    settings: SshSettings,
 }
 
 /// The ways that a driver knows.
@@ -52,8 +53,16 @@ impl Scene {
         settings.reach = Duration::from_secs(20);
         change(&mut settings);
         let ways = Arc::new(Ways::default());
-        let ssh = Ssh::new(Arc::clone(&ways) as Arc<dyn Wayfinder>, settings);
-        Self { ssh, key, folder, ways, base }
+        let ssh = Ssh::new(Arc::clone(&ways) as Arc<dyn Wayfinder>, settings.clone());
+        Self { ssh, key, folder, ways, base: Arc::new(base), settings }
+    }
+
+    /// The next run of the same driver.
+    pub(crate) fn again(&self) -> Self {
+        let (ways, settings) = (Arc::clone(&self.ways), self.settings.clone());
+        let ssh = Ssh::new(Arc::clone(&ways) as Arc<dyn Wayfinder>, settings.clone());
+        let (key, folder, base) = (self.key.clone(), self.folder.clone(), Arc::clone(&self.base));
+        Self { ssh, key, folder, ways, base, settings }
     }
 
     /// A server that lets this driver in.

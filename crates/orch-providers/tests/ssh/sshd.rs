@@ -101,6 +101,7 @@ impl Plan {
             user: account(),
             host_key: self.host_key.clone(),
             proxy: None,
+            generation: String::new(),
         }
     }
 

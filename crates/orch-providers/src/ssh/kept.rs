@@ -1,0 +1,119 @@
+//! Connections that outlive the run that made them, for the next one: making one costs more than most of what is said
+//! over it.
+//!
+//! A kept connection is found by a name that is made of everything that it was made with, host keys and all: whoever
+//! finds one could have made the same, and would have been let in by the same key.
+
+use std::fs::{File, TryLockError};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use sha2::{Digest as _, Sha256};
+use tokio::time::Instant;
+
+use super::folder::{self, LONGEST_SOCKET};
+use super::settings::SshSettings;
+use super::way::Hop;
+
+/// How long to wait before a lock is tried again.
+const PAUSE: Duration = Duration::from_millis(5);
+/// What the names of sockets are long.
+const NAME: usize = 20;
+
+/// The folder of kept connections.
+#[derive(Debug, Clone)]
+pub(super) struct Kept {
+    folder: PathBuf,
+}
+
+impl Kept {
+    /// The folder, where connections are to be kept and its path is short enough for sockets.
+    pub(super) fn of(settings: &SshSettings) -> io::Result<Option<Self>> {
+        let folder = settings.folder.join("kept");
+        let fits = folder.as_os_str().len() + 1 + NAME <= LONGEST_SOCKET;
+        if settings.keep.is_none() || !fits {
+            return Ok(None);
+        }
+        folder::make_private(&folder)?;
+        Ok(Some(Self { folder }))
+    }
+
+    /// The socket of the connection to the last of these hops.
+    pub(super) fn socket(&self, hops: &[Hop]) -> PathBuf {
+        let mut hash = Sha256::new();
+        for hop in hops {
+            let words = [&hop.alias, &hop.address, &hop.user, hop.host_key.as_str(), &hop.generation];
+            for word in words {
+                add(&mut hash, word.as_bytes());
+            }
+            add(&mut hash, &hop.port.to_be_bytes());
+            for word in hop.proxy.iter().flatten() {
+                add(&mut hash, word.as_bytes());
+            }
+        }
+        let digest = hash.finalize();
+        let name =
+            digest.iter().take(NAME / 2).fold(String::new(), |name, byte| name + &format!("{byte:02x}"));
+        self.folder.join(name)
+    }
+}
+
+/// Adds a word, so that two lists of words never look the same.
+fn add(hash: &mut Sha256, word: &[u8]) {
+    hash.update(word.len().to_be_bytes());
+    hash.update(word);
+}
+
+/// The right to make the connection behind a socket, for one at a time; nothing where the time is over. Sockets come and
+/// go, and locks that are removed while others wait for them are none: so some share one, and there are never many.
+pub(super) async fn lock(socket: &Path, within: Duration) -> io::Result<Option<File>> {
+    let deadline = Instant::now() + within;
+    let name = socket.file_name().unwrap_or_default().to_string_lossy();
+    let file =
+        folder::lockable(&socket.with_file_name(format!("lock-{}", name.get(..3).unwrap_or_default())))?;
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(Some(file)),
+            Err(TryLockError::WouldBlock) if Instant::now() >= deadline => return Ok(None),
+            Err(TryLockError::WouldBlock) => tokio::time::sleep(PAUSE).await,
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hop() -> Hop {
+        Hop {
+            alias: "web".into(),
+            address: "10.0.0.2".into(),
+            port: 22,
+            user: "ops".into(),
+            host_key: "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIE".parse().expect("it is a key"),
+            proxy: None,
+            generation: "1".into(),
+        }
+    }
+
+    #[test]
+    fn a_connection_is_found_again_only_by_what_it_was_made_with() {
+        let kept = Kept { folder: "/k".into() };
+        let other = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIF".parse().expect("it is a key");
+        let same = kept.socket(&[hop()]);
+        assert_eq!(same, kept.socket(&[hop()]));
+        for hops in [
+            vec![Hop { host_key: other, ..hop() }],
+            vec![Hop { generation: "2".into(), ..hop() }],
+            vec![Hop { port: 23, ..hop() }],
+            vec![Hop { user: "root".into(), ..hop() }],
+            vec![Hop { proxy: Some(vec!["nc".into()]), ..hop() }],
+            vec![hop(), hop()],
+        ] {
+            assert_ne!(same, kept.socket(&hops));
+        }
+    }
+}
