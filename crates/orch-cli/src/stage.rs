@@ -49,6 +49,13 @@ impl Stage {
         Ok(plan)
     }
 
+    /// Removes what interrupted runs left of machines that are gone. It is nobody's, and no reason to fail.
+    pub(crate) async fn tidy(&self) {
+        if let Err(error) = self.reach.ground.tidy(&self.permit).await {
+            output::note(&format!("note: what earlier runs left could not be removed: {error}\n"));
+        }
+    }
+
     /// The driver that carries plans out here, told about by `view`.
     pub(crate) fn driver(&self, view: &View) -> Driver {
         Driver {

@@ -1,13 +1,14 @@
 //! Every host of a request, with those who speak to it: what a command needs to look, to act and to go in.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use orch_model::{Fleet, HostName, Provider, ProviderKind};
 use orch_plan::{Action, MachineSpec, Plan};
-use orch_run::{Door, Place, Places, StateDir};
+use orch_run::{Door, Permit, Place, Places, StateDir};
 use thiserror::Error;
 
 use crate::local::{Local, Setup};
@@ -103,6 +104,14 @@ impl Ground {
             ground.locals.insert(name.clone(), local);
         }
         (ground, mute)
+    }
+
+    /// Removes what interrupted runs left of machines that are gone, on the hosts that there is leave to change.
+    pub async fn tidy(&self, permit: &Permit) -> io::Result<()> {
+        for local in self.locals.values() {
+            local.tidy(permit).await?;
+        }
+        Ok(())
     }
 
     /// Says what would stand in the way of a plan, and what would be less than it asks for. Changes nothing.

@@ -63,6 +63,9 @@ fn act(
         let report = stage.driver(&view).run(stage.run.clone(), &plan).await;
         view.close().await;
         let report = report?;
+        if goal.verb == Verb::Destroy {
+            stage.tidy().await;
+        }
         output.answer(&report, &report);
         Ok(page.write(|| report.html(), report.exit_code.unwrap_or(ExitCode::Failed)))
     })

@@ -232,6 +232,11 @@ impl Maker {
         Ok(Done::Changed)
     }
 
+    /// Removes what interrupted runs left of machines that are gone.
+    pub(crate) fn tidy(&self) -> io::Result<()> {
+        if self.store.exists() { self.store.tidy(|path| self.discard(path)) } else { Ok(()) }
+    }
+
     /// Removes a folder and everything in it, whoever it belongs to.
     fn discard(&self, path: &Path) -> io::Result<()> {
         boot::discard(path, &self.means, &self.program)

@@ -1,5 +1,6 @@
 //! The provider: what the plan orders, done on this computer.
 
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -70,13 +71,26 @@ impl Local {
         said.await.unwrap_or_default()
     }
 
+    /// Removes what interrupted runs left of machines that are gone.
+    pub async fn tidy(&self, permit: &Permit) -> io::Result<()> {
+        if !permit.covers(&self.maker.host) {
+            return Ok(());
+        }
+        let (maker, permit) = (Arc::clone(&self.maker), permit.clone());
+        let tidied = tokio::task::spawn_blocking(move || {
+            let _permit = permit;
+            maker.tidy()
+        });
+        tidied.await.map_err(io::Error::other)?
+    }
+
     /// Leaves behind what a driver leaves that was killed just after it began to make a machine.
     pub fn leave_half_made(&self, order: &Order) -> Result<(), ProviderError> {
         let Action::Create { machine } = &order.action else { return Ok(()) };
         self.maker.begin(order, machine).map(|_| ()).map_err(|error| self.told(error))
     }
 
-    fn view(&self) -> std::io::Result<HostView> {
+    fn view(&self) -> io::Result<HostView> {
         let machines = self.maker.store.list()?.into_iter().map(machine).collect();
         let disk = if self.maker.means.disk.is_some() { DiskAbility::Grow } else { DiskAbility::Any };
         Ok(HostView::Seen { machines, abilities: Abilities { cores: true, memory: true, disk } })
@@ -195,7 +209,7 @@ fn applied(folder: &Folder, record: &Record) -> Applied {
     match text.as_deref().map(serde_json::from_str::<ApplyReport>) {
         Ok(Ok(report)) if report.status == ApplyStatus::Complete => Applied::Digest(report.spec_digest),
         Ok(_) => Applied::Never,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Applied::Never,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Applied::Never,
         Err(_) => Applied::Unknown,
     }
 }

@@ -28,6 +28,11 @@ impl Store {
         Self { root }
     }
 
+    /// Whether there is, or was, any machine.
+    pub(crate) fn exists(&self) -> bool {
+        self.root.exists()
+    }
+
     /// Where prepared images are kept.
     pub(crate) fn images(&self) -> PathBuf {
         self.root.join(".images")
@@ -111,7 +116,14 @@ impl Store {
     pub(crate) fn tidy(&self, discard: impl Fn(&Path) -> io::Result<()>) -> io::Result<()> {
         let _lock = self.lock(".places")?;
         self.sweep(&discard)?;
-        if self.list()?.is_empty() { discard(&self.root) } else { Ok(()) }
+        if !self.list()?.is_empty() {
+            return Ok(());
+        }
+        match discard(&self.root) {
+            // Somebody else has come meanwhile, and waits for the lock; the last one of them removes it.
+            Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => Ok(()),
+            done => done,
+        }
     }
 
     /// Removes what is half made or half gone. Whoever makes or removes has the lock of the places, and so do we: what lies

@@ -67,7 +67,7 @@ pub(crate) fn probe(is_root: bool) -> Result<(), BootError> {
         split(flag).doing(format!("make a {name} namespace"))?;
     }
     let network = Netlink::open().doing("speak to the kernel about networks")?;
-    network.add_bridge(BRIDGE).doing("make a bridge")?;
+    network.add_bridge(BRIDGE, Bridge::HOST.gateway()).doing("make a bridge")?;
     let own = own_network()?;
     network.add_pair("probe0", "probe1", own.as_fd()).doing("make a pair of interfaces")
 }
@@ -106,7 +106,7 @@ fn uplink(order: &Order, record: &Record) -> Result<File, BootError> {
 /// Makes the bridge of the network that this process is in, for machines to be attached to.
 fn make_bridge(bridge: Bridge) -> Result<(), BootError> {
     let network = Netlink::open().doing("speak to the kernel about networks")?;
-    network.add_bridge(BRIDGE).doing("make a bridge")?;
+    network.add_bridge(BRIDGE, bridge.gateway()).doing("make a bridge")?;
     network.add_address(BRIDGE, bridge.gateway(), PREFIX).doing("give the bridge its address")?;
     network.switch_on(BRIDGE).doing("switch the bridge on")?;
     network.switch_on("lo").doing("switch the loopback on")?;

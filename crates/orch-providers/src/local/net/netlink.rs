@@ -21,6 +21,7 @@ const NEW_ADDRESS: u16 = 20;
 const NEW_ROUTE: u16 = 24;
 const ERROR: u16 = 2;
 
+const LINK_ADDRESS: u16 = 1;
 const LINK_NAME: u16 = 3;
 const LINK_MASTER: u16 = 10;
 const LINK_INFO: u16 = 18;
@@ -58,10 +59,15 @@ impl Netlink {
     }
 
     /// Makes a bridge; one that is there already is left.
-    pub(crate) fn add_bridge(&self, name: &str) -> io::Result<()> {
+    ///
+    /// It has a hardware address of its own, made from the address that it will have. Without one it takes the lowest of those
+    /// attached to it, and so another one whenever a machine comes: who has learnt the old one talks to nobody for a while.
+    pub(crate) fn add_bridge(&self, name: &str, address: Ipv4Addr) -> io::Result<()> {
+        const LOCAL: [u8; 2] = [0x02, 0x6f];
         let mut message = Message::new(NEW_LINK, CREATE | EXCLUSIVE);
         message.link(0, 0);
         message.text(LINK_NAME, name);
+        message.attribute(LINK_ADDRESS, &[&LOCAL[..], &address.octets()].concat());
         message.nest(LINK_INFO, |message| message.text(INFO_KIND, "bridge"));
         match self.ask(message) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
