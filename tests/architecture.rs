@@ -117,7 +117,8 @@ fn every_file_says_what_it_is() {
 
 #[test]
 fn the_project_speaks_only_of_itself() {
-    let markers = ["/work/", "/root/", "TODO", "FIXME"];
+    // The home of root is a place on nodes too; what a build leaves in it is not.
+    let markers = ["/work/", "/root/.cargo", "/root/.rustup", "/root/.local", "TODO", "FIXME"];
     for folder in
         ["crates", "tests", "docs", "nix", "manifests", "specs", "hosts", "presets", "postures", ".ci"]
     {
