@@ -11,6 +11,7 @@ mod common;
 mod conformance;
 mod faults;
 mod image;
+mod kept;
 mod kill;
 mod not_root;
 mod outside;

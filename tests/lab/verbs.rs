@@ -14,7 +14,8 @@ fn failing(name: &str) -> String {
 /// A lab with a spec that fails.
 fn lab(settings: &str, nodes: &[&str]) -> Lab {
     let lab = Lab::with_nodes(&format!("{settings}, {TIMEOUTS}"), nodes);
-    let broken = spec("x").replace("files: [", "files: [{ path: /etc/x, content: x, owner: nobody-such }, ");
+    // A folder is in the way of the file.
+    let broken = spec("x").replace("files: [", "files: [{ path: /var/log, content: x }, ");
     lab.write("specs/broken.yaml", &broken);
     lab
 }

@@ -20,8 +20,11 @@ impl Gate {
 
     /// Whether somebody waits for the right: then the configuration has arrived, and nothing is done about it yet.
     pub(crate) fn is_waited_at(&self) -> bool {
-        let inode = format!(":{} ", self.lock.metadata().unwrap().ino());
+        let found = self.lock.metadata().unwrap();
+        // With its device: the disks of all machines are made from one image, and number their files alike.
+        let (major, minor) = (rustix::fs::major(found.dev()), rustix::fs::minor(found.dev()));
+        let name = format!(" {major:02x}:{minor:02x}:{} ", found.ino());
         let locks = fs::read_to_string("/proc/locks").unwrap();
-        locks.lines().any(|line| line.contains("-> FLOCK") && line.contains(&inode))
+        locks.lines().any(|line| line.contains("-> FLOCK") && line.contains(&name))
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use super::processes::{command_of, speaking_of};
 use super::{Lab, Need, TIMEOUTS, lacks, node};
@@ -11,6 +12,16 @@ use super::{Lab, Need, TIMEOUTS, lacks, node};
 pub(crate) fn assert_nothing_is_left(lab: &Lab) {
     let left = leaks(lab);
     assert!(left.is_empty(), "this is left behind: {left:#?}");
+}
+
+/// The same after a driver was killed: what it had started ends by itself, a moment later.
+#[track_caller]
+pub(crate) fn assert_nothing_stays(lab: &Lab) {
+    let deadline = Instant::now() + Duration::from_secs(5);
+    while !leaks(lab).is_empty() && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert_nothing_is_left(lab);
 }
 
 /// Everything that is left.

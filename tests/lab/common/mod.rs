@@ -24,7 +24,7 @@ pub(crate) use debian::{debian, debian_archive};
 pub(crate) use footprint::Footprint;
 pub(crate) use gate::Gate;
 pub(crate) use guard::Guard;
-pub(crate) use leaks::assert_nothing_is_left;
+pub(crate) use leaks::{assert_nothing_is_left, assert_nothing_stays};
 pub(crate) use need::{Need, lacks, skip};
 pub(crate) use outcome::Outcome;
 pub(crate) use processes::{all as all_processes, command_of, inits, is_alive, speaking_of};

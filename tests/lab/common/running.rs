@@ -1,5 +1,7 @@
 //! A program that was started and not waited for.
 
+use std::fs::File;
+use std::os::unix::fs::FileExt;
 use std::process::{Child, Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -10,12 +12,15 @@ use super::Outcome;
 pub(crate) struct Running {
     child: Option<Child>,
     words: String,
+    /// What it says on standard error.
+    said: File,
 }
 
 impl Running {
     pub(crate) fn start(command: &mut Command, words: &str) -> Self {
-        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        Self { child: Some(child), words: words.to_owned() }
+        let said = tempfile::tempfile().unwrap();
+        let child = command.stdout(Stdio::piped()).stderr(said.try_clone().unwrap()).spawn().unwrap();
+        Self { child: Some(child), words: words.to_owned(), said }
     }
 
     pub(crate) fn pid(&self) -> i32 {
@@ -26,6 +31,14 @@ impl Running {
         kill(self.pid(), signal);
     }
 
+    /// What it has said on standard error so far.
+    pub(crate) fn said(&self) -> String {
+        let mut text = vec![0; usize::try_from(self.said.metadata().unwrap().len()).unwrap()];
+        // By place, since it writes where it reads.
+        self.said.read_exact_at(&mut text, 0).unwrap();
+        String::from_utf8_lossy(&text).into_owned()
+    }
+
     /// Whether it has ended.
     pub(crate) fn has_ended(&mut self) -> bool {
         self.child.as_mut().unwrap().try_wait().unwrap().is_some()
@@ -34,7 +47,9 @@ impl Running {
     /// Waits for its end.
     pub(crate) fn end(mut self) -> Outcome {
         let output = self.child.take().unwrap().wait_with_output().unwrap();
-        Outcome::from_output(&output, &self.words)
+        let mut outcome = Outcome::from_output(&output, &self.words);
+        outcome.stderr = self.said();
+        outcome
     }
 }
 

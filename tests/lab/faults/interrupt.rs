@@ -3,7 +3,7 @@
 use rustix::process::Signal;
 
 use super::{CREATE, DESTROY, NEEDS, edit, motd, start_configuring};
-use crate::common::{Gate, Lab, TIMEOUTS, assert_nothing_is_left, lacks, node, wait_until};
+use crate::common::{Gate, Lab, Running, TIMEOUTS, assert_nothing_is_left, lacks, node, wait_until};
 
 /// Two nodes, the second of which waits for the first.
 fn one_after_the_other() -> Lab {
@@ -11,6 +11,12 @@ fn one_after_the_other() -> Lab {
     lab.orch(CREATE).ends_with(0);
     edit(&lab);
     lab
+}
+
+/// Interrupts a run, and comes back when it has said that it stops.
+fn interrupt(run: &Running) {
+    run.signal(Signal::INT);
+    wait_until("the interrupt was taken", || run.said().contains("nothing new is begun"));
 }
 
 fn heal(lab: &Lab) {
@@ -29,8 +35,7 @@ fn the_first_interrupt_lets_running_steps_end_and_starts_nothing_new() {
     let lab = one_after_the_other();
     let gate = Gate::hold(&lab, "lab-a");
     let create = start_configuring(&lab, &gate);
-    create.signal(Signal::INT);
-    wait_until("the interrupt was taken", || !is_pending(create.pid()));
+    interrupt(&create);
     drop(gate);
     let partly = create.end().ends_with(2);
     assert_eq!(partly.json()["interrupted"], true);
@@ -49,23 +54,13 @@ fn the_second_interrupt_cuts_running_steps_off_and_there_is_a_report_all_the_sam
     }
     let lab = one_after_the_other();
     let gate = Gate::hold(&lab, "lab-a");
-    let mut create = start_configuring(&lab, &gate);
-    // Two that come at once may count as one, so there are as many as it takes.
-    wait_until("it ends, though the gate is shut", || {
-        create.signal(Signal::INT);
-        create.has_ended()
-    });
+    let create = start_configuring(&lab, &gate);
+    interrupt(&create);
+    create.signal(Signal::INT);
     let cut = create.end().ends_with(1);
     assert_eq!(cut.json()["interrupted"], true);
     assert_eq!([cut.node("a"), cut.node("b")].map(|node| node["status"].clone()), ["failed", "skipped"]);
     lab.orch("runs show latest").ends_with(0).says("interrupted");
     drop(gate);
     heal(&lab);
-}
-
-/// Whether a signal waits to be taken by a process.
-fn is_pending(pid: i32) -> bool {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let masks = status.lines().filter(|line| line.starts_with("SigPnd") || line.starts_with("ShdPnd"));
-    masks.filter_map(|line| line.split_whitespace().nth(1)).any(|mask| !mask.trim_matches('0').is_empty())
 }

@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use orch_plan::Verb;
 
-use crate::common::{Lab, Need, assert_nothing_is_left, inits, lacks, wait_until};
+use crate::common::{Lab, Need, assert_nothing_stays, inits, lacks, wait_until};
 use driver::Job;
 
 /// A manifest of the sample site, and the machines that it makes.
@@ -62,7 +62,7 @@ impl Fleet {
     #[track_caller]
     fn assert_goes_away(self, lab: &Lab) {
         self.heal(lab, "destroy");
-        assert_nothing_is_left(lab);
+        assert_nothing_stays(lab);
     }
 }
 
