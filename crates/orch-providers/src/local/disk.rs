@@ -11,7 +11,7 @@ use std::process::Command;
 use rustix::fs::SeekFrom;
 use sha2::{Digest as _, Sha256};
 
-use super::child::run;
+use super::child::run_holding;
 use super::image::Image;
 use super::machine::{DiskTools, Means};
 use super::record::Folder;
@@ -20,7 +20,8 @@ use super::store::{Store, make, remove};
 
 const GIB: u64 = 1 << 30;
 
-/// Makes sure that a machine has its disk. One that has is left as it is.
+/// Makes sure that a machine has its disk. One that has is left as it is, unless that is of another size: then it was made
+/// for a machine that was to be another one, and never ran.
 pub(crate) fn make_disk(
     store: &Store,
     folder: &Folder,
@@ -28,8 +29,9 @@ pub(crate) fn make_disk(
     gigabytes: u32,
     means: &Means,
 ) -> io::Result<()> {
+    let is_of_size = fs::metadata(folder.disk()).is_ok_and(|about| about.len() == u64::from(gigabytes) * GIB);
     match &means.disk {
-        _ if folder.disk().exists() || folder.root().join("etc").exists() => Ok(()),
+        _ if is_of_size || folder.root().join("etc").exists() => Ok(()),
         Some(tools) => {
             make(&folder.root())?;
             let prepared = prepare(store, image, gigabytes, means, tools)?;
@@ -41,15 +43,15 @@ pub(crate) fn make_disk(
             let draft = folder.root().with_extension("new");
             remove(&draft)?;
             make(&draft)?;
-            fill(image, &draft, means)?;
+            fill(image, &draft, means, &folder.lock()?)?;
             remove(&folder.root())?;
             fs::rename(draft, folder.root())
         }
     }
 }
 
-/// Makes a disk larger. The machine must be off.
-pub(crate) fn grow(folder: &Folder, gigabytes: u32) -> io::Result<()> {
+/// Makes a disk larger. The machine must be off, and whoever calls has its lock.
+pub(crate) fn grow(folder: &Folder, gigabytes: u32, lock: &File) -> io::Result<()> {
     let disk = folder.disk();
     if !disk.exists() {
         return Ok(());
@@ -59,8 +61,8 @@ pub(crate) fn grow(folder: &Folder, gigabytes: u32) -> io::Result<()> {
     if file.metadata()?.len() < wanted {
         file.set_len(wanted)?;
     }
-    run(Command::new(tool("e2fsck")?).args(["-f", "-p"]).arg(&disk), &[0, 1])?;
-    run(Command::new(tool("resize2fs")?).arg(&disk), &[0])
+    run_holding(Command::new(tool("e2fsck")?).args(["-f", "-p"]).arg(&disk), lock, &[0, 1])?;
+    run_holding(Command::new(tool("resize2fs")?).arg(&disk), lock, &[0])
 }
 
 /// A disk of that size with the image on it, made once and then copied.
@@ -72,7 +74,7 @@ fn prepare(
     tools: &DiskTools,
 ) -> io::Result<PathBuf> {
     let images = store.images();
-    let _lock = store.lock(".images-lock")?;
+    let lock = store.lock(".images-lock")?;
     make(&images)?;
     let key = match image {
         Image::ThisMachine => Seed::of_this_machine()?.key,
@@ -88,7 +90,7 @@ fn prepare(
     let source = if let Image::Folder(path) = image {
         path.clone()
     } else {
-        fill(image, &content, means)?;
+        fill(image, &content, means, &lock)?;
         content.clone()
     };
     File::create(&draft)?.set_len(u64::from(gigabytes) * GIB)?;
@@ -97,7 +99,7 @@ fn prepare(
     // Whole systems have many small files; what is made from this machine's programs has few.
     let bytes_per_file = if image.shares_programs() { "65536" } else { "16384" };
     mkfs.args(["-J", "size=4", "-i", bytes_per_file]).arg("-d").arg(&source).arg(&draft);
-    run(&mut mkfs, &[0]).map_err(|error| too_small(error, gigabytes))?;
+    run_holding(&mut mkfs, &lock, &[0]).map_err(|error| too_small(error, gigabytes))?;
     remove(&content)?;
     fs::rename(&draft, &prepared)?;
     Ok(prepared)
@@ -112,15 +114,18 @@ fn too_small(error: io::Error, gigabytes: u32) -> io::Error {
 }
 
 /// Puts what an image holds into an empty folder.
-fn fill(image: &Image, to: &Path, means: &Means) -> io::Result<()> {
+fn fill(image: &Image, to: &Path, means: &Means, lock: &File) -> io::Result<()> {
     match image {
         Image::ThisMachine => Seed::lay_out(to, means),
-        Image::Folder(path) => run(Command::new(tool("cp")?).arg("-aT").arg(path).arg(to), &[0]),
+        Image::Folder(path) => {
+            run_holding(Command::new(tool("cp")?).arg("-aT").arg(path).arg(to), lock, &[0])
+        }
         Image::Archive(path) => {
             // Archives need not say how the root itself is, and everybody has to get through it.
             fs::set_permissions(to, Permissions::from_mode(0o755))?;
-            run(
+            run_holding(
                 Command::new(tool("tar")?).arg("-xpf").arg(path).args(["--numeric-owner", "-C"]).arg(to),
+                lock,
                 &[0],
             )
         }

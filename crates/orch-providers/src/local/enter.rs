@@ -1,7 +1,6 @@
 //! Ways into a running machine: a program run inside of it, and a connection to one of its ports.
 
 use std::ffi::OsString;
-use std::fs::File;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::os::fd::AsFd;
@@ -10,10 +9,12 @@ use std::process::{Command, ExitCode};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+use rustix::thread::{LinkNameSpaceType, ThreadNameSpaceType, move_into_link_name_space};
 use thiserror::Error;
 
-use super::boot::{BootError, UPLINK, join};
+use super::boot::{BootError, UPLINK, drop_powers, join};
+use super::inside;
+use super::limits;
 use super::process::Process;
 use super::record::Folder;
 
@@ -45,20 +46,18 @@ pub(crate) enum EnterError {
 /// Runs a program inside of a machine, as its root, and ends as it does.
 pub(crate) fn enter(folder: &Folder, argv: &[OsString]) -> Result<ExitCode, EnterError> {
     let init = folder.running().ok_or_else(|| EnterError::Off(folder.name()))?;
-    if !rustix::process::geteuid().is_root() {
-        join(&init, "user", LinkNameSpaceType::User)?;
+    if let Some(boot) = folder.boot().filter(|boot| !boot.cgroups.is_empty()) {
+        limits::enter(&boot.cgroups, std::process::id()).map_err(EnterError::Record)?;
     }
-    // The mounts last: with them goes the `/proc` by which the others are found.
-    for (name, kind) in [
-        ("cgroup", LinkNameSpaceType::ControlGroup),
-        ("ipc", LinkNameSpaceType::InterProcessCommunication),
-        ("uts", LinkNameSpaceType::HostNameAndNISDomainName),
-        ("net", LinkNameSpaceType::Network),
-        ("pid", LinkNameSpaceType::ProcessID),
-        ("mnt", LinkNameSpaceType::Mount),
-    ] {
-        join(&init, name, kind)?;
-    }
+    let all = ThreadNameSpaceType::MOUNT
+        | ThreadNameSpaceType::PROCESS_ID
+        | ThreadNameSpaceType::NETWORK
+        | ThreadNameSpaceType::HOST_NAME_AND_NIS_DOMAIN_NAME
+        | ThreadNameSpaceType::INTER_PROCESS_COMMUNICATION
+        | ThreadNameSpaceType::CONTROL_GROUP;
+    join(&init, if is_root() { all } else { all | ThreadNameSpaceType::USER })?;
+    // What is run here is of the machine, and can do no more than what the machine runs itself.
+    drop_powers()?;
     let [program, rest @ ..] = argv else { return Ok(ExitCode::SUCCESS) };
     let mut command = Command::new(program);
     command.args(rest).current_dir("/").env_clear();
@@ -82,7 +81,8 @@ pub(crate) fn knock(folder: &Folder, port: u16, within: Duration) -> Result<(), 
     let address = SocketAddr::from((record.place.address(), port));
     let deadline = Instant::now() + within;
     loop {
-        match greeting(address, deadline) {
+        // One lost packet is waited for longer and longer; asking anew is quicker.
+        match greeting(address, deadline.min(Instant::now() + Duration::from_secs(1))) {
             Ok(()) => return Ok(()),
             Err(_) if !init.is_alive() => return Err(EnterError::Off(folder.name())),
             Err(error) if Instant::now() >= deadline => return Err(EnterError::Silent(within, error)),
@@ -116,20 +116,24 @@ pub(crate) fn connect(folder: &Folder, port: u16) -> Result<(), EnterError> {
 }
 
 /// Enters the network of the bridge that a machine is attached to: the host's, or that of the machine it lives in.
-fn join_bridge(folder: &Folder, init: &Process, inside: Option<&str>) -> Result<(), EnterError> {
-    if !rustix::process::geteuid().is_root() {
-        join(init, "user", LinkNameSpaceType::User)?;
+fn join_bridge(folder: &Folder, init: &Process, within: Option<&str>) -> Result<(), EnterError> {
+    if !is_root() {
+        join(init, ThreadNameSpaceType::USER)?;
     }
-    if let Some(parent) = inside {
+    if let Some(parent) = within {
         let parent_init =
             folder.sibling(parent).running().ok_or_else(|| EnterError::Off(parent.to_owned()))?;
-        return Ok(join(&parent_init, "net", LinkNameSpaceType::Network)?);
+        return Ok(join(&parent_init, ThreadNameSpaceType::NETWORK)?);
     }
     let doing = |source| BootError::Step { doing: "enter the host's network".into(), source };
-    let uplink = File::open(init.proc(&format!("root/{UPLINK}"))).map_err(doing)?;
+    let uplink = inside::network(init, UPLINK).map_err(doing)?;
     move_into_link_name_space(uplink.as_fd(), Some(LinkNameSpaceType::Network))
         .map_err(|error| doing(error.into()))?;
     Ok(())
+}
+
+fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
 }
 
 /// Carries bytes both ways until the machine has no more to say.

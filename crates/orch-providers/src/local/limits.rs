@@ -8,7 +8,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use orch_model::Size;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use uuid::Uuid;
 
 /// Where this computer has control groups that we may add to.
@@ -142,8 +142,12 @@ pub(crate) fn end(groups: &[PathBuf]) -> io::Result<()> {
             return Ok(());
         }
         for pid in pids {
-            // One that is gone by now is ended.
-            let _ = kill_process(pid, Signal::KILL);
+            // Only a handle stays with a process: whoever has the pid now must be one of the group's still. One that is gone
+            // is ended.
+            let Ok(handle) = pidfd_open(pid, PidfdFlags::empty()) else { continue };
+            if groups.iter().any(|group| members(group).contains(&pid)) {
+                let _ = pidfd_send_signal(handle, Signal::KILL);
+            }
         }
         sleep(Duration::from_millis(5));
     }

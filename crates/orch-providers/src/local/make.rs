@@ -199,7 +199,8 @@ impl Maker {
         if record.size.disk != to.disk {
             progress.say("growing its disk");
             power::off(&folder)?;
-            disk::grow(&folder, to.disk).doing("make its disk larger")?;
+            let lock = folder.lock().doing("lock it")?;
+            disk::grow(&folder, to.disk, &lock).doing("make its disk larger")?;
         }
         record.size = to;
         folder.write_record(&record).doing("write down its size")?;

@@ -11,7 +11,7 @@ use orch_run::Progress;
 use rustix::process::Signal;
 
 use super::boot::BOOT;
-use super::child::helper;
+use super::child::{finish, helper};
 use super::enter::KNOCK;
 use super::inside;
 use super::limits::{self, Hierarchies};
@@ -21,13 +21,16 @@ use super::record::{Boot, Folder};
 
 /// How long a machine may take to stop by itself.
 const GRACE: Duration = Duration::from_secs(8);
+/// How long the process that starts a machine may take, which has a limit of its own.
+const STARTING: Duration = Duration::from_mins(5);
 /// How long the kernel may take to end what is killed.
 const END: Duration = Duration::from_secs(20);
 
 /// Starts a machine that is off, in a process of its own: it lives on in other namespaces.
 pub(crate) fn on(program: &Path, folder: &Folder, progress: &Progress) -> Result<(), MakeError> {
     progress.say("starting");
-    let output = helper(program, BOOT, folder.path()).output().doing("run the process that starts it")?;
+    let mut command = helper(program, BOOT, folder.path());
+    let output = finish(&mut command, STARTING).doing("run the process that starts it")?;
     if output.status.success() {
         return Ok(());
     }
@@ -48,9 +51,12 @@ pub(crate) fn reach(
     progress.say("waiting for ssh");
     let mut command = helper(program, KNOCK, folder.path());
     command.arg(ssh_port(folder).to_string()).arg(within.as_millis().to_string());
-    let output = command.output().doing("run the process that knocks")?;
+    let output = finish(&mut command, within + END).doing("run the process that knocks")?;
     if output.status.success() {
         return Ok(());
+    }
+    if folder.running().is_none() {
+        return Err(went_off(folder));
     }
     let log = folder.running().and_then(|init| inside::read(&init, "/var/log/sshd.log").ok());
     Err(MakeError::NotReached {
@@ -58,6 +64,15 @@ pub(crate) fn reach(
         why: String::from_utf8_lossy(&output.stderr).trim().to_owned(),
         evidence: log.map(|log| tail(&log)).unwrap_or_default(),
     })
+}
+
+/// A machine that came up and is off again.
+fn went_off(folder: &Folder) -> MakeError {
+    MakeError::NotStarted {
+        machine: folder.name(),
+        why: "it went off again".into(),
+        evidence: last_lines(&folder.console()),
+    }
 }
 
 /// Waits until the init of an image is up, where no SSH server is there to tell: before that, nothing can be asked of it.
@@ -74,9 +89,11 @@ pub(crate) fn settle(
         if init.as_ref().is_some_and(|init| is_up(init, program)) {
             return Ok(());
         }
-        if init.is_none() || Instant::now() >= deadline {
-            let why =
-                if init.is_none() { "it went off".into() } else { format!("it is not up within {within:?}") };
+        if init.is_none() {
+            return Err(went_off(folder));
+        }
+        if Instant::now() >= deadline {
+            let why = format!("it is not up within {within:?}");
             let evidence = init.and_then(|init| inside::read(&init, "/var/log/orch-init.log").ok());
             let evidence = evidence.map(|log| tail(&log)).unwrap_or_default();
             return Err(MakeError::NotReached { machine: folder.name(), why, evidence });
@@ -99,10 +116,19 @@ fn is_up(init: &Process, program: &Path) -> bool {
 
 /// The port that a machine's SSH server listens on.
 pub(crate) fn ssh_port(folder: &Folder) -> u16 {
-    let settings =
-        folder.running().and_then(|init| inside::read(&init, "/etc/ssh/sshd_config.d/50-orch.conf").ok());
-    let port = |line: &str| line.strip_prefix("Port ")?.trim().parse().ok();
-    settings.and_then(|text| text.lines().find_map(port)).unwrap_or(22)
+    ssh_setting(folder, "Port").and_then(|port| port.parse().ok()).unwrap_or(22)
+}
+
+/// Whether a machine's SSH server lets root in by no means.
+pub(crate) fn refuses_root(folder: &Folder) -> bool {
+    ssh_setting(folder, "PermitRootLogin").is_some_and(|answer| answer == "no")
+}
+
+/// What a spec made of a setting of a machine's SSH server.
+fn ssh_setting(folder: &Folder, name: &str) -> Option<String> {
+    let settings = inside::read(&folder.running()?, "/etc/ssh/sshd_config.d/50-orch.conf").ok()?;
+    let value = |line: &str| Some(line.strip_prefix(name)?.strip_prefix(' ')?.trim().to_owned());
+    settings.lines().find_map(value)
 }
 
 /// Asks a machine to stop, and ends it where it does not in time.

@@ -2,11 +2,12 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use orch_plan::MachineSpec;
 
 use super::boot::PROBE;
-use super::child::helper;
+use super::child::{finish, helper};
 use super::image::Image;
 use super::limits::Hierarchies;
 use super::machine::Ids;
@@ -15,6 +16,9 @@ use crate::ground::{Obstacle, Preflight};
 
 /// What a machine made from this machine's programs takes before anything is written to it, with room to begin.
 const LEAST_BYTES: u64 = 32 << 20;
+
+/// How long the kernel may take to say what it allows.
+const PROBING: Duration = Duration::from_secs(30);
 
 impl Maker {
     /// Says what would stand in the way of making these machines.
@@ -60,7 +64,7 @@ impl Maker {
 
     /// What the kernel does not allow.
     fn forbidden(&self) -> Option<Obstacle> {
-        match helper(&self.program, PROBE, Path::new("-")).output() {
+        match finish(&mut helper(&self.program, PROBE, Path::new("-")), PROBING) {
             Ok(output) if output.status.success() => None,
             Ok(output) => {
                 let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();

@@ -66,7 +66,8 @@ impl fmt::Display for Process {
     }
 }
 
-fn wait_for_end(handle: &OwnedFd, within: Duration) -> io::Result<bool> {
+/// Waits for the end of a process; whether it came in time.
+pub(crate) fn wait_for_end(handle: &OwnedFd, within: Duration) -> io::Result<bool> {
     let deadline = Instant::now() + within;
     loop {
         let left = deadline.saturating_duration_since(Instant::now());

@@ -1,9 +1,11 @@
 //! What is written down about a machine, in its own folder: that folder is the machine.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use orch_model::{NodeKind, PublicKey, Size, UserName};
 use orch_plan::Marks;
@@ -132,7 +134,7 @@ impl Folder {
     /// kernel's, and so gone with its holder.
     pub(crate) fn lock(&self) -> io::Result<File> {
         let file = lock_file(&self.path.join("lock"))?;
-        file.lock()?;
+        wait_for_lock(&file)?;
         Ok(file)
     }
 }
@@ -140,6 +142,26 @@ impl Folder {
 /// A file to be locked, made where it is missing.
 pub(crate) fn lock_file(path: &Path) -> io::Result<File> {
     OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path)
+}
+
+/// Waits for a lock, and not for ever. Whoever has one is a process with a limit of its own.
+pub(crate) fn wait_for_lock(file: &File) -> io::Result<()> {
+    const LIMIT: Duration = Duration::from_mins(15);
+    const PAUSE: Duration = Duration::from_millis(2);
+    let deadline = Instant::now() + LIMIT;
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(()),
+            Err(TryLockError::Error(error)) => return Err(error),
+            Err(TryLockError::WouldBlock) if Instant::now() >= deadline => {
+                return Err(io::Error::new(
+                    io::ErrorKind::TimedOut,
+                    format!("it is in use for more than {LIMIT:?}"),
+                ));
+            }
+            Err(TryLockError::WouldBlock) => thread::sleep(PAUSE),
+        }
+    }
 }
 
 fn read<T: DeserializeOwned>(path: &Path) -> io::Result<T> {

@@ -8,10 +8,11 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use rustix::fs::CWD;
+use rustix::io::Errno;
 use rustix::mount::{MoveMountFlags, OpenTreeFlags, UnmountFlags, move_mount, open_tree, unmount};
-use rustix::thread::LinkNameSpaceType;
+use rustix::thread::ThreadNameSpaceType;
 
-use super::boot::{PROGRAM, join};
+use super::boot::{PROGRAM, join, make_read_only};
 use super::child::{helper, run};
 use super::process::Process;
 use super::record::Folder;
@@ -43,9 +44,13 @@ pub(crate) fn refresh_from_inside(folder: &Folder) -> io::Result<()> {
     let init = folder.running().ok_or_else(|| io::Error::other("it does not run"))?;
     let own = std::env::current_exe()?;
     let file = open_tree(CWD, &own, OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC)?;
-    join(&init, "mnt", LinkNameSpaceType::Mount).map_err(io::Error::other)?;
+    join(&init, ThreadNameSpaceType::MOUNT).map_err(io::Error::other)?;
     // The older one may be gone from its disk, and nothing can be put over a file that is gone.
-    unmount(PROGRAM, UnmountFlags::DETACH)?;
+    match unmount(PROGRAM, UnmountFlags::DETACH) {
+        // Somebody was cut off here before.
+        Err(Errno::INVAL) => {}
+        unmounted => unmounted?,
+    }
     move_mount(file.as_fd(), "", CWD, PROGRAM, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)?;
-    Ok(())
+    make_read_only(Path::new(PROGRAM))
 }

@@ -1,8 +1,8 @@
 //! What a machine made from this machine's programs begins with: an `/etc` of its own, without anything of this machine
 //! that is secret.
 
-use std::fs::{self, File, Permissions};
-use std::io::{self, Read};
+use std::fs::{self, Permissions};
+use std::io;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
@@ -14,15 +14,21 @@ use super::machine::Means;
 pub(crate) const PROGRAMS: [&str; 10] =
     ["usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "nix", "gnu", "opt"];
 /// Folders of `/etc` and `/var` that belong to the programs, shared read-only too.
-pub(crate) const BELONGINGS: [&str; 6] =
-    ["etc/alternatives", "etc/ssl", "etc/ca-certificates", "etc/pki", "etc/static", "var/lib/dpkg"];
+pub(crate) const BELONGINGS: [&str; 7] = [
+    "etc/alternatives",
+    "etc/ca-certificates",
+    "etc/pki/ca-trust",
+    "etc/pki/tls/certs",
+    "etc/ssl/certs",
+    "etc/static",
+    "var/lib/dpkg",
+];
 
-/// What is taken over from this machine's `/etc`. None of it is secret, and none of it is about this very machine.
-const TAKEN_OVER: [&str; 26] = [
+/// What is taken over from this machine's `/etc`, as far as everybody may read it. None of it is about this very machine.
+const TAKEN_OVER: [&str; 25] = [
     "bash.bashrc",
     "bashrc",
     "debian_version",
-    "environment",
     "gai.conf",
     "inputrc",
     "ld.so.cache",
@@ -57,7 +63,7 @@ impl Seed {
     /// Finds out what a machine made now would begin with.
     pub(crate) fn of_this_machine() -> io::Result<Self> {
         let mut hash = Sha256::new();
-        hash.update(b"seed 1\n");
+        hash.update(b"seed 2\n");
         for name in TAKEN_OVER.iter().map(|name| Path::new("/etc").join(name)) {
             hash_tree(&mut hash, &name)?;
         }
@@ -184,9 +190,12 @@ pub(crate) fn hash_tree(hash: &mut Sha256, path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Copies what can be read, to be root's; links stay links, and what is neither file nor folder nor link is left out.
+/// Copies what everybody may read; links stay links, and what is neither file nor folder nor link is left out.
 fn copy_tree(from: &Path, to: &Path) -> io::Result<()> {
     let Ok(about) = fs::symlink_metadata(from) else { return Ok(()) };
+    if !about.is_symlink() && about.permissions().mode() & 0o004 == 0 {
+        return Ok(());
+    }
     if about.is_symlink() {
         symlink(fs::read_link(from)?, to)
     } else if about.is_dir() {
@@ -197,24 +206,36 @@ fn copy_tree(from: &Path, to: &Path) -> io::Result<()> {
         })?;
         fs::set_permissions(to, about.permissions())
     } else if about.is_file() {
-        copy_file(from, to, about.permissions())
+        fs::write(to, fs::read(from)?)?;
+        fs::set_permissions(to, about.permissions())
     } else {
         Ok(())
     }
-}
-
-fn copy_file(from: &Path, to: &Path, permissions: Permissions) -> io::Result<()> {
-    let mut content = Vec::new();
-    match File::open(from) {
-        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Ok(()),
-        file => file?.read_to_end(&mut content)?,
-    };
-    fs::write(to, content)?;
-    fs::set_permissions(to, permissions)
 }
 
 fn sorted(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut entries = fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>()?;
     entries.sort();
     Ok(entries)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_not_everybody_may_read_stays_on_this_machine() {
+        let folder = tempfile::tempdir().expect("a folder can be made");
+        let (from, to) = (folder.path().join("from"), folder.path().join("to"));
+        fs::create_dir_all(from.join("closed")).expect("it can be made");
+        for (name, mode) in [("open", 0o644), ("secret", 0o600), ("closed/open", 0o644)] {
+            fs::write(from.join(name), name).expect("it can be written");
+            fs::set_permissions(from.join(name), Permissions::from_mode(mode)).expect("it is ours");
+        }
+        fs::set_permissions(from.join("closed"), Permissions::from_mode(0o700)).expect("it is ours");
+        fs::set_permissions(&from, Permissions::from_mode(0o755)).expect("it is ours");
+        copy_tree(&from, &to).expect("it can be copied");
+        assert!(to.join("open").exists());
+        assert!(!to.join("secret").exists() && !to.join("closed").exists());
+    }
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use uuid::Uuid;
 
 use super::net::{Bridge, Place};
-use super::record::{Folder, Record, lock_file};
+use super::record::{Folder, Record, lock_file, wait_for_lock};
 
 /// The folder of a host.
 #[derive(Debug, Clone)]
@@ -50,7 +50,12 @@ impl Store {
             let name = entry?.file_name();
             if !name.as_encoded_bytes().starts_with(b".") {
                 let folder = Folder::at(self.root.join(name));
-                let record = folder.record().ok();
+                let record = match folder.record() {
+                    Ok(record) => Some(record),
+                    Err(error) if is_of_a_stranger(&error) => None,
+                    // Whose it is cannot be told now, which is not the same as nobody's of ours.
+                    Err(error) => return Err(error),
+                };
                 found.push(Found { folder, record });
             }
         }
@@ -148,7 +153,7 @@ impl Store {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 file => {
                     let file = file?;
-                    file.lock()?;
+                    wait_for_lock(&file)?;
                     if is_there(&file, &self.root.join(name)) {
                         return Ok(file);
                     }
@@ -166,6 +171,17 @@ fn is_there(file: &File, path: &Path) -> bool {
         (Ok(locked), Ok(there)) => locked.ino() == there.ino() && locked.dev() == there.dev(),
         _ => false,
     }
+}
+
+/// Whether what could not be read is simply not a record of ours.
+fn is_of_a_stranger(error: &io::Error) -> bool {
+    use io::ErrorKind::{
+        InvalidData, IsADirectory, NotADirectory, NotFound, PermissionDenied, UnexpectedEof,
+    };
+    matches!(
+        error.kind(),
+        NotFound | NotADirectory | IsADirectory | PermissionDenied | InvalidData | UnexpectedEof
+    )
 }
 
 /// The entries of a folder; none where there is no folder.

@@ -14,7 +14,8 @@ use super::boot::PROGRAM;
 use super::direct::Direct;
 use super::enter::CONNECT;
 use super::make::Maker;
-use super::power::{last_lines, ssh_port};
+use super::power::{last_lines, refuses_root, ssh_port};
+use super::process::Process;
 use super::record::{Folder, Record};
 use super::{HELPER, Local, refresh};
 use crate::push::{self, Limits, Program};
@@ -105,9 +106,11 @@ impl Maker {
     }
 
     /// Whether a machine, and every machine on the way to it, is reached by SSH.
-    fn has_ssh(&self, record: &Record) -> bool {
-        let above = record.inside.as_ref().map(|name| self.store.folder(name).record());
-        record.host_key.is_some() && above.is_none_or(|above| above.is_ok_and(|above| self.has_ssh(&above)))
+    fn has_ssh(&self, folder: &Folder, record: &Record) -> bool {
+        let is_let_in = record.user.as_str() != "root" || !refuses_root(folder);
+        let above = record.inside.as_ref().map(|name| self.store.folder(name));
+        let is_reached = |above: Folder| above.record().is_ok_and(|record| self.has_ssh(&above, &record));
+        record.host_key.is_some() && is_let_in && above.is_none_or(is_reached)
     }
 }
 
@@ -133,7 +136,7 @@ impl LocalWay {
         let (folder, record) = self.maker.running(target)?;
         let is_shut_out = record.user.as_str() == "root"
             && config.is_some_and(|config| config.role.ssh.permit_root_login == RootLogin::No);
-        if self.maker.has_ssh(&record) && !is_shut_out {
+        if self.maker.has_ssh(&folder, &record) && !is_shut_out {
             return Ok(None);
         }
         Ok(Some(Direct::new(folder, self.maker.program.clone(), target.clone())))
@@ -145,12 +148,14 @@ impl LocalWay {
     /// would be seen much later, and could as well be a reboot.
     async fn goes_off(&self, target: &Target) -> TransportError {
         const BETWEEN_LOOKS: Duration = Duration::from_millis(200);
-        loop {
+        let init = match self.maker.running(target) {
+            Ok((folder, _)) => folder.running(),
+            Err(off) => return off,
+        };
+        while init.as_ref().is_some_and(Process::is_alive) {
             tokio::time::sleep(BETWEEN_LOOKS).await;
-            if let Err(off) = self.maker.running(target) {
-                return off;
-            }
         }
+        self.maker.running(target).err().unwrap_or_else(|| unreachable(target, "it was started anew"))
     }
 
     /// Makes sure that the node has the program that speaks as this one does.
@@ -171,6 +176,10 @@ impl Transport for LocalWay {
         config: &Config,
         permit: &Permit,
     ) -> Result<Configured, TransportError> {
+        if !permit.covers(&target.identity.host) {
+            let why = "the lock of its host is not held".into();
+            return Err(TransportError::Failed { node: target.identity.clone(), why, evidence: Vec::new() });
+        }
         self.refresh(target).await?;
         if let Some(direct) = self.direct(target, Some(config))? {
             let program = Program::There(PROGRAM.into());

@@ -78,7 +78,10 @@ fn make_account(user: &UserName) -> io::Result<()> {
         .ok_or_else(|| io::Error::other("there is no free user id"))?;
     let shell = if Path::new("/bin/bash").exists() { "/bin/bash" } else { "/bin/sh" };
     append(Path::new("/etc/group"), &group, &format!("{user}:x:{id}:\n"))?;
-    let shadow = fs::read_to_string("/etc/shadow").unwrap_or_default();
+    let shadow = match fs::read_to_string("/etc/shadow") {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+        shadow => shadow?,
+    };
     append(Path::new("/etc/shadow"), &shadow, &format!("{user}:*:::::::\n"))?;
     append(Path::new("/etc/passwd"), &passwd, &format!("{user}:x:{id}:{id}::/home/{user}:{shell}\n"))?;
     let home = Path::new("/home").join(user.as_str());

@@ -89,7 +89,7 @@ fn settle(record: &Record, standing: Standing, host_key: Option<&[u8]>) -> Resul
 }
 
 /// Gives up for good what would reach beyond the machine.
-fn drop_powers() -> Result<(), BootError> {
+pub(crate) fn drop_powers() -> Result<(), BootError> {
     let given_up = [
         CapabilitySet::SYS_MODULE,
         CapabilitySet::SYS_RAWIO,

@@ -21,8 +21,9 @@ use std::path::PathBuf;
 use thiserror::Error;
 
 pub(crate) use discard::{discard, discard_as_them};
-pub(crate) use inside::init;
+pub(crate) use inside::{drop_powers, init};
 pub(crate) use outside::{boot, join};
+pub(crate) use root::make_read_only;
 pub(crate) use unshared::{Order, probe, unshare};
 
 /// The word for each of the three on the command line.

@@ -8,8 +8,11 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
-use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+use rustix::thread::{
+    LinkNameSpaceType, ThreadNameSpaceType, move_into_link_name_space, move_into_thread_name_spaces,
+};
 
+use super::super::inside;
 use super::super::limits::{self, Hierarchies};
 use super::super::machine::{Ids, Means, Standing};
 use super::super::process::Process;
@@ -68,8 +71,9 @@ impl Home {
     /// Finds the home of a machine, inside of its parent or on the host.
     fn of(folder: &Folder, parent: Option<&Process>) -> Result<Self, BootError> {
         if let Some(parent) = parent {
-            let around =
-                Around::open(&parent.proc("ns/net"), parent).doing("open the network of its parent")?;
+            let network = File::open(parent.proc("ns/net"));
+            let around = network.and_then(|network| Around::of(network, parent));
+            let around = around.doing("open the network of its parent")?;
             return Ok(Self { around: Some(around), _first: None });
         }
         let root = folder.path().parent().unwrap_or(folder.path());
@@ -82,8 +86,8 @@ impl Home {
 }
 
 impl Around {
-    fn open(network: &Path, of: &Process) -> io::Result<Self> {
-        Ok(Self { network: File::open(network)?, users: File::open(of.proc("ns/user"))? })
+    fn of(network: File, init: &Process) -> io::Result<Self> {
+        Ok(Self { network, users: File::open(init.proc("ns/user"))? })
     }
 
     /// What a machine holds that runs on the host and is in place. One that is on its way out holds nothing any more.
@@ -93,7 +97,7 @@ impl Around {
                 .record
                 .filter(|record| record.inside.is_none())
                 .and_then(|_| in_place(&found.folder))?;
-            Self::open(&init.proc(&format!("root/{UPLINK}")), &init).ok()
+            inside::network(&init, UPLINK).and_then(|network| Self::of(network, &init)).ok()
         };
         Ok(store.list()?.into_iter().find_map(held))
     }
@@ -117,7 +121,7 @@ fn start(
         users.doing("enter the user namespace of the host's machines")?;
     }
     if let Some(parent) = parent {
-        join(parent, "pid", LinkNameSpaceType::ProcessID)?;
+        join(parent, ThreadNameSpaceType::PROCESS_ID)?;
     }
     let mut child = spawn(folder, home.around.as_ref(), means.ids.standing())?;
     let result = bring_up(folder, &mut child, is_first, means, groups, deadline);
@@ -173,11 +177,12 @@ fn spawn(folder: &Folder, around: Option<&Around>, standing: Standing) -> Result
     command.spawn().doing("start the process that makes its namespaces")
 }
 
-/// Enters a namespace of a process.
-pub(crate) fn join(process: &Process, name: &str, kind: LinkNameSpaceType) -> Result<(), BootError> {
-    let doing = || format!("enter the {name} namespace of process {}", process.pid);
-    let link = File::open(process.proc(&format!("ns/{name}"))).doing(doing())?;
-    move_into_link_name_space(link.as_fd(), Some(kind)).doing(doing())
+/// Enters namespaces of a process, which is that very process and no other that was given its pid.
+pub(crate) fn join(process: &Process, which: ThreadNameSpaceType) -> Result<(), BootError> {
+    let doing = || format!("enter the namespaces of process {}", process.pid);
+    let gone = || io::Error::other("it has ended");
+    let handle = process.handle().and_then(|handle| handle.ok_or_else(gone)).doing(doing())?;
+    move_into_thread_name_spaces(handle.as_fd(), which).doing(doing())
 }
 
 /// Gives the user namespace of a process its ids.

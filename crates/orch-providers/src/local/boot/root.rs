@@ -1,8 +1,10 @@
 //! The root of a machine, put together in its own mount namespace: its disk, this machine's programs, and what the kernel
 //! shows.
 
+use std::ffi::OsString;
 use std::fs::{self, File, Permissions};
 use std::io;
+use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -45,7 +47,7 @@ pub(super) fn assemble(root: &Root, standing: Standing) -> Result<(), BootError>
         share(to)?;
     }
     for folder in ["dev", "proc", "run", "sys", "tmp"] {
-        fs::create_dir_all(to.join(folder)).doing(format!("make `/{folder}`"))?;
+        place(to, folder).doing(format!("make `/{folder}`"))?;
     }
     mount_kernel(to, standing)?;
     mount_devices(&to.join("dev"), standing)?;
@@ -57,7 +59,7 @@ pub(super) fn assemble(root: &Root, standing: Standing) -> Result<(), BootError>
 fn mount_disk(disk: &Path, to: &Path) -> Result<(), BootError> {
     let mount = program("mount").ok_or_else(|| io::Error::other("there is no `mount` here"));
     let mut command = Command::new(mount.doing("mount its disk")?);
-    command.args(["-t", "ext4", "-o", "loop,noatime"]).arg(disk).arg(to);
+    command.args(["-t", "ext4", "-o", "loop,noatime,nodev"]).arg(disk).arg(to);
     super::super::child::run(&mut command, &[0]).doing("mount its disk")
 }
 
@@ -67,17 +69,61 @@ fn share(to: &Path) -> Result<(), BootError> {
         let from = Path::new("/").join(name);
         let is_folder = fs::symlink_metadata(&from).is_ok_and(|about| about.is_dir());
         if is_folder {
-            let to = to.join(name);
-            fs::create_dir_all(&to).doing(format!("make `/{name}`"))?;
+            let to = place(to, name).doing(format!("make `/{name}`"))?;
             mount_bind_recursive(&from, &to).doing(format!("share `/{name}`"))?;
-            make_read_only(&to).doing(format!("protect `/{name}`"))?;
+            for mount in mounts_below(&to).doing(format!("protect `/{name}`"))? {
+                make_read_only(&mount).doing(format!("protect `/{name}`"))?;
+            }
         }
     }
     Ok(())
 }
 
+/// A folder of the root, made where it is missing. The machine may have put a link there when it last ran, which would lead
+/// out of its root as long as that is not ours.
+fn place(root: &Path, name: &str) -> io::Result<PathBuf> {
+    let mut path = root.to_owned();
+    for part in name.split('/') {
+        path.push(part);
+        match fs::symlink_metadata(&path) {
+            Ok(about) if about.is_dir() => {}
+            Ok(_) => return Err(io::Error::other("something else lies there")),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => fs::create_dir(&path)?,
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(path)
+}
+
+/// The mounts at a path and below it, as this process has them.
+fn mounts_below(path: &Path) -> io::Result<Vec<PathBuf>> {
+    let table = fs::read_to_string("/proc/self/mountinfo")?;
+    let points = table.lines().filter_map(|line| line.split(' ').nth(4)).map(unescaped);
+    Ok(points.filter(|point| point.starts_with(path)).collect())
+}
+
+/// A path of the kernel's table of mounts, where blanks and the like are written as three octal digits.
+fn unescaped(text: &str) -> PathBuf {
+    let (mut bytes, mut rest) = (Vec::new(), text.as_bytes());
+    while let [first, after @ ..] = rest {
+        let code =
+            after.get(..3).filter(|_| *first == b'\\').and_then(|digits| std::str::from_utf8(digits).ok());
+        match code.and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = &after[3..];
+            }
+            None => {
+                bytes.push(*first);
+                rest = after;
+            }
+        }
+    }
+    OsString::from_vec(bytes).into()
+}
+
 /// Makes a mount read-only. What else restricts it must be said again: without the right to, it may not be lifted.
-fn make_read_only(path: &Path) -> io::Result<()> {
+pub(crate) fn make_read_only(path: &Path) -> io::Result<()> {
     let now = statvfs(path)?.f_flag;
     let mut flags = MountFlags::BIND | MountFlags::RDONLY;
     for (is, flag) in [
@@ -174,4 +220,24 @@ fn become_root(to: &Path) -> Result<(), BootError> {
     rustix::process::pivot_root(".", ".").doing("make it the root")?;
     unmount(".", UnmountFlags::DETACH).doing("leave the old root")?;
     std::env::set_current_dir("/").doing("enter its root")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_of_mounts_are_read_as_they_were_meant() {
+        assert_eq!(unescaped(r"/a\040b\134c"), Path::new(r"/a b\c"));
+        assert_eq!(unescaped("/plain"), Path::new("/plain"));
+    }
+
+    #[test]
+    fn a_place_is_made_and_never_found_behind_a_link() {
+        let root = tempfile::tempdir().expect("a folder can be made");
+        assert!(place(root.path(), "var/lib/dpkg").is_ok_and(|path| path.is_dir()));
+        symlink("/etc", root.path().join("etc")).expect("it can be linked");
+        assert!(place(root.path(), "etc/ssl").is_err());
+        assert!(!Path::new("/etc/ssl-of-a-test").exists());
+    }
 }

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space};
 
+use super::super::inside;
 use super::super::machine::Standing;
 use super::super::net::{Bridge, Netlink, PREFIX};
 use super::super::process::Process;
@@ -69,7 +70,9 @@ pub(crate) fn probe(is_root: bool) -> Result<(), BootError> {
     let network = Netlink::open().doing("speak to the kernel about networks")?;
     network.add_bridge(BRIDGE, Bridge::HOST.gateway()).doing("make a bridge")?;
     let own = own_network()?;
-    network.add_pair("probe0", "probe1", own.as_fd()).doing("make a pair of interfaces")
+    network
+        .add_pair("probe0", "probe1", Bridge::HOST.gateway(), own.as_fd())
+        .doing("make a pair of interfaces")
 }
 
 fn wait_for_go() -> Result<(), BootError> {
@@ -129,7 +132,7 @@ fn connect(folder: &Folder, record: &Record, uplink: &File) -> Result<(), BootEr
     // The kernel takes a dead machine's network down in its own time. The name is this machine's alone, so what bears it
     // is left from its last start.
     outer.delete(&link).doing("take away what is left of its last start")?;
-    outer.add_pair(&link, "eth0", own.as_fd()).doing("make its interface")?;
+    outer.add_pair(&link, "eth0", place.address(), own.as_fd()).doing("make its interface")?;
     outer.attach(&link, BRIDGE).doing("attach it to the bridge")?;
     outer.switch_on(&link).doing("switch its interface on")?;
     let inner = Netlink::open().doing("speak to the kernel about networks")?;
@@ -150,7 +153,7 @@ fn announce(folder: &Folder, record: &Record) -> Result<(), BootError> {
         let process = folder.running().ok_or_else(|| BootError::ParentOff(name.clone()))?;
         let above = match &ancestor.inside {
             Some(above) => network_of(&folder.sibling(above), above)?,
-            None => File::open(process.proc(&format!("root/{UPLINK}"))).doing("open the host's network")?,
+            None => inside::network(&process, UPLINK).doing("open the host's network")?,
         };
         enter(&above)?;
         let network = Netlink::open().doing("speak to the kernel about networks")?;

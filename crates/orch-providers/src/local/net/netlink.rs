@@ -34,6 +34,10 @@ const ADDRESS_LOCAL: u16 = 2;
 const ROUTE_TO: u16 = 1;
 const ROUTE_VIA: u16 = 5;
 
+/// The second byte of the hardware addresses of bridges, and of machines.
+const BRIDGE: u8 = 0x6f;
+const MACHINE: u8 = 0x6d;
+
 const INET: u8 = 2;
 const UP: u32 = 1;
 
@@ -63,11 +67,10 @@ impl Netlink {
     /// It has a hardware address of its own, made from the address that it will have. Without one it takes the lowest of those
     /// attached to it, and so another one whenever a machine comes: who has learnt the old one talks to nobody for a while.
     pub(crate) fn add_bridge(&self, name: &str, address: Ipv4Addr) -> io::Result<()> {
-        const LOCAL: [u8; 2] = [0x02, 0x6f];
         let mut message = Message::new(NEW_LINK, CREATE | EXCLUSIVE);
         message.link(0, 0);
         message.text(LINK_NAME, name);
-        message.attribute(LINK_ADDRESS, &[&LOCAL[..], &address.octets()].concat());
+        message.attribute(LINK_ADDRESS, &hardware_address(BRIDGE, address));
         message.nest(LINK_INFO, |message| message.text(INFO_KIND, "bridge"));
         match self.ask(message) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
@@ -76,7 +79,16 @@ impl Netlink {
     }
 
     /// Makes a pair of interfaces: `name` here, `peer` in the other network.
-    pub(crate) fn add_pair(&self, name: &str, peer: &str, network: BorrowedFd<'_>) -> io::Result<()> {
+    ///
+    /// The peer's hardware address is made from the address that it will have: who has learnt the one of a machine's last
+    /// life reaches the next one too.
+    pub(crate) fn add_pair(
+        &self,
+        name: &str,
+        peer: &str,
+        address: Ipv4Addr,
+        network: BorrowedFd<'_>,
+    ) -> io::Result<()> {
         let mut message = Message::new(NEW_LINK, CREATE | EXCLUSIVE);
         message.link(0, 0);
         message.text(LINK_NAME, name);
@@ -86,6 +98,7 @@ impl Netlink {
                 message.nest(VETH_PEER, |message| {
                     message.link(0, 0);
                     message.text(LINK_NAME, peer);
+                    message.attribute(LINK_ADDRESS, &hardware_address(MACHINE, address));
                     message.number(LINK_NAMESPACE, network.as_raw_fd().cast_unsigned());
                 });
             });
@@ -166,6 +179,12 @@ impl Netlink {
             code => Err(io::Error::from_raw_os_error(-code)),
         }
     }
+}
+
+/// A hardware address that nobody else has in its network: one of those that are given out locally.
+fn hardware_address(of: u8, address: Ipv4Addr) -> [u8; 6] {
+    let [a, b, c, d] = address.octets();
+    [0x02, of, a, b, c, d]
 }
 
 /// A request that is being put together.
