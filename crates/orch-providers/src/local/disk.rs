@@ -194,7 +194,7 @@ mod tests {
         fs::write(image.join("large"), vec![1; 2 << 20]).expect("a file can be written");
         File::create(&disk).and_then(|file| file.set_len(1 << 20)).expect("a disk can be made");
         let mut command = Command::new(mkfs);
-        let failed = run(command.args(["-q", "-F", "-d"]).arg(&image).arg(&disk), &[0]);
+        let failed = super::super::child::run(command.args(["-q", "-F", "-d"]).arg(&image).arg(&disk), &[0]);
         let error = failed.expect_err("2 MB do not fit on 1 MB");
         assert_eq!(too_small(error, 1).to_string(), "its image does not fit on 1 GB");
         let other = io::Error::other("`mkfs.ext4` ended otherwise");

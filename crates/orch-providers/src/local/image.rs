@@ -1,5 +1,6 @@
 //! What a machine is made from.
 
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat, openat2};
@@ -47,6 +48,16 @@ impl Image {
         }
     }
 
+    /// About how many bytes it takes on a disk. What an archive holds is a multiple of it.
+    pub(crate) fn weight(&self) -> u64 {
+        const UNPACKED: u64 = 3;
+        match self {
+            Self::ThisMachine => 0,
+            Self::Folder(path) => weight_of(path),
+            Self::Archive(path) => path.metadata().map_or(0, |about| about.len() * UNPACKED),
+        }
+    }
+
     /// Whether machines made from it share this machine's programs.
     pub(crate) fn shares_programs(&self) -> bool {
         *self == Self::ThisMachine
@@ -60,6 +71,18 @@ impl Image {
             Self::ThisMachine | Self::Archive(_) => true,
         }
     }
+}
+
+/// What a tree takes on its disk; what cannot be looked at counts nothing.
+fn weight_of(path: &Path) -> u64 {
+    const BLOCK: u64 = 512;
+    let Ok(about) = path.symlink_metadata() else { return 0 };
+    let below = if about.is_dir() {
+        path.read_dir().into_iter().flatten().flatten().map(|entry| weight_of(&entry.path())).sum()
+    } else {
+        0
+    };
+    about.blocks() * BLOCK + below
 }
 
 /// Whether there is something at a path below a root; links are followed as if that were the root of everything.

@@ -10,7 +10,7 @@ use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat, openat2};
 use super::process::Process;
 
 /// What the kernel's own file system for namespaces is known by.
-const NSFS: i64 = 0x6e73_6673;
+const NSFS: rustix::fs::FsWord = 0x6e73_6673;
 /// The longest file that is read.
 const LIMIT: u64 = 1 << 20;
 
@@ -24,7 +24,7 @@ pub(crate) fn read(init: &Process, path: &str) -> io::Result<String> {
 pub(crate) fn network(init: &Process, path: &str) -> io::Result<File> {
     let file = open(&init.proc("root"), path)?;
     let refused = || io::Error::new(io::ErrorKind::InvalidData, "what lies there is not the host's network");
-    let is_namespace = i64::try_from(rustix::fs::fstatfs(&file)?.f_type).is_ok_and(|kind| kind == NSFS);
+    let is_namespace = rustix::fs::fstatfs(&file)?.f_type == NSFS;
     let (held, ours) = (file.metadata()?, std::fs::metadata("/proc/self/ns/net")?);
     if !is_namespace || (held.ino() == ours.ino() && held.dev() == ours.dev()) {
         return Err(refused());

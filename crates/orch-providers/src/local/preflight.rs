@@ -1,5 +1,6 @@
 //! What would stand in the way of machines on this computer, and what would be less than was asked for.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
@@ -28,7 +29,7 @@ impl Maker {
             return found;
         }
         found.obstacles.extend(self.forbidden());
-        found.obstacles.extend(self.full(wanted.len()));
+        found.obstacles.extend(self.full(wanted));
         let mut images: Vec<&str> = wanted.iter().map(|machine| machine.image.as_str()).collect();
         images.sort_unstable();
         images.dedup();
@@ -81,16 +82,25 @@ impl Maker {
         }
     }
 
-    /// Whether there is room at all. Disks are sparse: what is promised may be more than there is.
-    fn full(&self, machines: usize) -> Option<Obstacle> {
+    /// Whether there is room for what the machines begin with. Disks are sparse: what is promised may be more than there is.
+    fn full(&self, wanted: &[MachineSpec]) -> Option<Obstacle> {
         let images = self.store.images();
         let there = images.ancestors().find(|path| path.exists())?;
         let space = rustix::fs::statvfs(there).ok()?;
         let free = space.f_bavail * space.f_frsize;
-        let needed = LEAST_BYTES * u64::try_from(machines).unwrap_or(u64::MAX);
+        let mut weights = BTreeMap::new();
+        for machine in wanted {
+            let image = Image::named(&machine.image, &self.site).ok();
+            weights.entry(&machine.image).or_insert_with(|| image.map_or(0, |image| image.weight()));
+        }
+        // Each image is prepared once, and then copied for each machine.
+        let prepared: u64 = weights.values().sum();
+        let copies: u64 = wanted.iter().map(|machine| LEAST_BYTES + weights[&machine.image]).sum();
+        let (needed, count) = (prepared + copies, wanted.len());
+        let plural = if count == 1 { "" } else { "s" };
         (free < needed).then(|| Obstacle {
             what: format!(
-                "`{}` has {} MB left, and {machines} machines need {} MB",
+                "`{}` has {} MB left, and {count} machine{plural} take {} MB to begin with",
                 there.display(),
                 free >> 20,
                 needed >> 20

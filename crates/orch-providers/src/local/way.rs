@@ -144,6 +144,11 @@ impl LocalWay {
 }
 
 impl LocalWay {
+    /// Waits for nodes that are still being told to stop, and lets go of every connection.
+    pub async fn close(&self) {
+        self.ssh.close().await;
+    }
+
     /// Waits until the machine does not run any more: whoever waits for an answer from it waits in vain. Over SSH that
     /// would be seen much later, and could as well be a reboot.
     async fn goes_off(&self, target: &Target) -> TransportError {
