@@ -146,18 +146,21 @@ impl Store {
 
     /// A lock of the whole host, held for a moment.
     pub(crate) fn lock(&self, name: &str) -> io::Result<File> {
-        // The folder may be tidied away by another process between these two.
-        for _ in 0..100 {
-            make(&self.root)?;
-            match lock_file(&self.root.join(name)) {
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                file => {
-                    let file = file?;
-                    wait_for_lock(&file)?;
-                    if is_there(&file, &self.root.join(name)) {
-                        return Ok(file);
-                    }
+        // The folder may be tidied away by another process at any moment: while it is made, before the file is in it, and
+        // before that is locked.
+        for _ in 0..1000 {
+            let file = make(&self.root).and_then(|()| lock_file(&self.root.join(name)));
+            let file = match file {
+                Err(error)
+                    if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::AlreadyExists) =>
+                {
+                    continue;
                 }
+                file => file?,
+            };
+            wait_for_lock(&file)?;
+            if is_there(&file, &self.root.join(name)) {
+                return Ok(file);
             }
         }
         Err(io::Error::other("the host's folder comes and goes"))
