@@ -77,10 +77,12 @@ fn a_host_in_use_is_told_with_its_holder_and_looking_needs_no_lock() {
 #[test]
 fn with_json_every_answer_is_one_document() {
     let driver = Driver::new();
-    let cases: [(&str, &[&str], i32); 9] = [
+    let cases: [(&str, &[&str], i32); 11] = [
         ("plan", &[], 0),
         ("create", &["--dry-run"], 0),
         ("create", &["--mode", "pull"], 3),
+        ("create", &["--mode", "pull", "--dry-run"], 3),
+        ("plan", &["--mode", "pull"], 0),
         ("config", &["--only", "nobody"], 3),
         ("destroy", &[], 3),
         ("destroy", &["--yes"], 0),

@@ -2,7 +2,9 @@
 
 mod args;
 mod failure;
+mod foreign;
 mod inner;
+mod outlook;
 mod output;
 mod page;
 mod paint;

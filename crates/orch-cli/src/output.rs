@@ -9,6 +9,7 @@ use serde::Serialize;
 use serde_json::{Value as Json, json};
 
 use crate::failure::Failure;
+use crate::foreign;
 use crate::paint::paint;
 
 /// How answers are given: as text for people, or as one JSON document.
@@ -47,10 +48,10 @@ impl Output {
         }
     }
 
-    /// Gives what a program wrote, as it is, with a line break at its end.
+    /// Gives what a program on a node wrote, with a line break at its end.
     pub(crate) fn pass_on(&self, bytes: &[u8]) {
         if !self.json && !bytes.is_empty() {
-            write_bytes(bytes);
+            write_bytes(&foreign::fit_for(&io::stdout(), bytes));
             if !bytes.ends_with(b"\n") {
                 write_bytes(b"\n");
             }
@@ -70,23 +71,34 @@ impl Output {
     }
 
     fn explain(&self, failure: &Failure) {
-        match failure {
-            Failure::Problems(problems) => note(problems),
-            Failure::Obstacles(obstacles) => {
-                for obstacle in obstacles {
-                    note(&format!("error: {}\nhint: {}", obstacle.what, obstacle.hint));
-                }
-                note(&"nothing was touched");
-            }
-            failure => {
-                note(&format!("error: {}", failure.chain()));
-                if let Some(hint) = failure.hint() {
-                    note(&format!("hint: {hint}"));
-                }
-            }
-        }
+        tell(failure);
         if self.json {
             print_json(&error_document(failure));
+        }
+    }
+}
+
+/// Says why what was shown would not be done, and gives the exit code that says so. The answer was given already.
+pub(crate) fn object(objection: &Failure) -> ExitCode {
+    tell(objection);
+    objection.exit_code()
+}
+
+/// Says what went wrong, and what to try next.
+fn tell(failure: &Failure) {
+    match failure {
+        Failure::Problems(problems) => note(problems),
+        Failure::Obstacles(obstacles) => {
+            for obstacle in obstacles {
+                note(&format!("error: {}\nhint: {}", obstacle.what, obstacle.hint));
+            }
+            note(&"nothing was touched");
+        }
+        failure => {
+            note(&format!("error: {}", failure.chain()));
+            if let Some(hint) = failure.hint() {
+                note(&format!("hint: {hint}"));
+            }
         }
     }
 }

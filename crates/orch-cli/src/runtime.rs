@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use crate::failure::Failure;
 
-/// How long work that nobody waits for any more may still take when the command ends.
+/// How long work in threads that nobody waits for any more may still take when the command ends. Everything else that is
+/// still under way is dropped.
 const GIVEN_UP: Duration = Duration::from_secs(2);
 
 /// Waits for the end of what is to be done.

@@ -18,6 +18,9 @@ use crate::site;
 /// How long a host may take to show what is on it, and a node to say what it is.
 const LOOK: Duration = Duration::from_secs(30);
 
+/// How long nodes may take at the end of a command to be told that nobody waits for them any more.
+const GOODBYE: Duration = Duration::from_secs(5);
+
 /// The fleet that a command is about, and where its hosts are spoken to from.
 pub(crate) struct Scene {
     pub(crate) fleet: Fleet,
@@ -70,6 +73,15 @@ impl Scene {
 }
 
 impl Reach {
+    /// Waits for something that is done with hosts and nodes, and then, however that ended, until nodes that are to stop
+    /// what they do were told so: what is still under way when the runtime ends is lost.
+    pub(crate) async fn during<T>(&self, doing: impl Future<Output = T>) -> T {
+        let done = doing.await;
+        // A node that cannot be told in time goes on until its own limit.
+        let _ = tokio::time::timeout(GOODBYE, self.ground.close()).await;
+        done
+    }
+
     /// Looks at every host that can be looked at.
     pub(crate) async fn look(&self) -> Observed {
         observe(&self.ground.places, LOOK).await

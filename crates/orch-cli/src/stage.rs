@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use orch_model::{HostName, Mode};
-use orch_plan::{Action, Goal, Observed, Plan, Verb, plan};
+use orch_model::HostName;
+use orch_plan::{Goal, Observed, Plan, Verb};
 use orch_run::{Driver, HostLocks, Patience, Permit, RunId};
 
 use crate::failure::Failure;
+use crate::outlook::Outlook;
 use crate::output;
 use crate::scene::{Reach, Scene};
 use crate::view::View;
@@ -39,14 +40,9 @@ impl Stage {
 
     /// The same, from a look that was taken.
     pub(crate) async fn plan_for(&self, goal: &Goal, observed: &Observed) -> Result<Plan, Failure> {
-        let plan = plan(&self.scene.fleet, observed, goal)?;
-        refuse_to_fetch(&plan)?;
-        let preflight = self.reach.preflight(&plan).await;
-        output::caveats(&preflight.caveats);
-        if !preflight.obstacles.is_empty() {
-            return Err(Failure::Obstacles(preflight.obstacles));
-        }
-        Ok(plan)
+        let outlook = Outlook::of(&self.scene, &self.reach, observed, goal).await?;
+        output::caveats(&outlook.caveats);
+        outlook.objection.map_or(Ok(outlook.plan), Err)
     }
 
     /// Removes what interrupted runs left of machines that are gone. It is nobody's, and no reason to fail.
@@ -72,17 +68,9 @@ impl Stage {
 
 /// The hosts that a goal may touch. Only `destroy` takes machines down that the manifest no longer describes, and those
 /// may be on any of its hosts.
-fn hosts(scene: &Scene, goal: &Goal) -> Result<BTreeSet<HostName>, Failure> {
+pub(crate) fn hosts(scene: &Scene, goal: &Goal) -> Result<BTreeSet<HostName>, Failure> {
     if goal.verb == Verb::Destroy {
         return Ok(scene.fleet.hosts.keys().cloned().collect());
     }
     scene.hosts(&goal.only)
-}
-
-/// Nodes that fetch their configuration need a server to fetch it from.
-fn refuse_to_fetch(plan: &Plan) -> Result<(), Failure> {
-    let fetches = |action: &Action| matches!(action, Action::Configure { mode, .. } if *mode != Mode::Push);
-    let nodes = plan.nodes.iter().filter(|node| node.up.iter().any(fetches));
-    let nodes: Vec<_> = nodes.map(|node| node.name().clone()).collect();
-    if nodes.is_empty() { Ok(()) } else { Err(Failure::NoServer(nodes)) }
 }

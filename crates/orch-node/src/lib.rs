@@ -7,6 +7,7 @@ mod accounts;
 mod apply;
 mod cancel;
 mod command;
+mod due_reload;
 mod error;
 mod health;
 pub mod init;

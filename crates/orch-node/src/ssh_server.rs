@@ -27,13 +27,10 @@ pub(crate) fn make_run_folder(node: &Node) -> Result<(), ApplyError> {
 
 /// Tells the running server to read its configuration again. Connections go on.
 pub(crate) fn reload(node: &Node) -> Result<(), ApplyError> {
-    if !node.is_real() {
-        return Ok(());
-    }
     if let Some(systemd) = Systemd::of(node) {
         return reload_unit(&systemd);
     }
-    match running() {
+    match running().filter(|_| node.is_real()) {
         Some(pid) => kill_process(pid, Signal::HUP).map_err(ApplyError::file("tell", Path::new("sshd"))),
         None => Ok(()),
     }

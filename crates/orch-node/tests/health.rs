@@ -93,6 +93,17 @@ fn a_unit_is_unhealthy_where_there_is_no_systemd() {
 }
 
 #[test]
+fn a_unit_that_the_node_cannot_have_is_not_held_against_it() {
+    let tree = Tree::new();
+    tree.write("/run/orch/shares-programs", "");
+    let report = check(&tree, Health::Unit("nginx.service".parse().unwrap()));
+    assert_eq!(
+        (report.healthy, report.why.as_deref()),
+        (true, Some("not checked: there is no systemd here"))
+    );
+}
+
+#[test]
 fn a_check_that_never_ends_is_ended() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let mut role = role();

@@ -286,6 +286,59 @@ fn the_real_ssh_server_agrees_with_what_is_written() {
     assert!(tree.apply(&role()).error.unwrap().contains("Nonsense"));
 }
 
+/// Has systemd refuse this verb until [`with_systemd`]'s own program is back, which is given.
+fn refuse(tree: &Tree, verb: &str) -> String {
+    let whole = tree.read("/usr/bin/systemctl");
+    let script = whole.strip_prefix("#!/bin/sh\n").unwrap().to_owned();
+    tree.program("/usr/bin/systemctl", &format!("test \"$1\" = {verb} && exit 1\n{script}"));
+    script
+}
+
+#[test]
+fn a_server_that_was_not_told_of_its_new_settings_is_told_by_the_next_run() {
+    let tree = with_systemd();
+    tree.write("/etc/ssh/sshd_config", INCLUDE);
+    tree.program("/usr/sbin/sshd", "exit 0");
+    tree.program("/usr/bin/fail2ban-server", "");
+    tree.write("/db/ssh.service", RUNS);
+    tree.write("/db/fail2ban.service", RUNS);
+    let mut role = role();
+    role.fail2ban = true;
+    let script = refuse(&tree, "reload");
+    assert_eq!(tree.apply(&role).status, ApplyStatus::Failed);
+    assert!(tree.at(OURS).exists() && tree.at("/etc/fail2ban/jail.d/orch.local").exists());
+    let seen = tree.inspect(&role);
+    let drift: Vec<&str> = seen.drift().map(|one| one.kind.as_str()).collect();
+    assert_eq!(drift, ["sshd", "fail2ban"], "{seen:?}");
+
+    tree.program("/usr/bin/systemctl", &script);
+    tree.write("/db/calls", "");
+    let report = tree.apply(&role);
+    assert_eq!(report.status, ApplyStatus::Complete, "{report:?}");
+    let told = calls(&tree);
+    for unit in ["ssh.service", "fail2ban.service"] {
+        assert!(told.contains(&format!("reload -- {unit}")), "{told:?}");
+    }
+    assert!(!tree.apply(&role).changed());
+}
+
+#[test]
+fn fail2ban_that_was_not_switched_off_with_its_jail_is_switched_off_by_the_next_run() {
+    let tree = with_systemd();
+    tree.program("/usr/bin/fail2ban-server", "");
+    tree.write("/db/fail2ban.service", RUNS);
+    let mut role = role();
+    role.fail2ban = true;
+    assert_eq!(tree.apply(&role).status, ApplyStatus::Complete);
+    role.fail2ban = false;
+    let script = refuse(&tree, "disable");
+    assert_eq!(tree.apply(&role).status, ApplyStatus::Failed);
+    tree.program("/usr/bin/systemctl", &script);
+    assert!(of(&tree.apply(&role).resources, "fail2ban", "sshd").changed);
+    assert_eq!(tree.read("/db/fail2ban.service"), RESTS);
+    assert!(!tree.apply(&role).changed());
+}
+
 #[test]
 fn a_node_without_an_ssh_server_skips_its_settings() {
     let bare = Tree::new();

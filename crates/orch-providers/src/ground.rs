@@ -10,8 +10,9 @@ use orch_model::{Fleet, HostName, Provider, ProviderKind};
 use orch_plan::{Action, MachineSpec, Plan};
 use orch_run::{Door, Permit, Place, Places, StateDir};
 use thiserror::Error;
+use tokio::task::JoinSet;
 
-use crate::local::{Local, Setup};
+use crate::local::{Local, LocalWay, Setup};
 use crate::ssh::SshSettings;
 
 /// Where things are that hosts are spoken to from.
@@ -28,12 +29,14 @@ pub struct Base {
 }
 
 /// Every host of a fleet, with those who speak to it.
+#[derive(Default)]
 pub struct Ground {
     /// For runs.
     pub places: Places,
     /// For looking around, and for people.
     pub doors: BTreeMap<HostName, Arc<dyn Door>>,
     locals: BTreeMap<HostName, Local>,
+    ways: Vec<Arc<LocalWay>>,
 }
 
 /// A host that cannot be spoken to.
@@ -78,7 +81,7 @@ impl Ground {
     /// Finds out who speaks to each host of a fleet, and which hosts nobody can speak to yet. Touches nothing.
     pub fn of(fleet: &Fleet, base: &Base) -> (Self, BTreeMap<HostName, GroundError>) {
         let mut mute = BTreeMap::new();
-        let mut ground = Self { places: Places::new(), doors: BTreeMap::new(), locals: BTreeMap::new() };
+        let mut ground = Self::default();
         for (name, host) in &fleet.hosts {
             let Provider::Local = host.provider else {
                 let unknown = GroundError::NoProvider { host: name.clone(), kind: host.provider.kind() };
@@ -100,7 +103,8 @@ impl Ground {
             let way = Arc::new(local.way(settings));
             let provider = Arc::new(local.clone());
             ground.places.insert(name.clone(), Place { provider, transport: Arc::clone(&way) as _ });
-            ground.doors.insert(name.clone(), way);
+            ground.doors.insert(name.clone(), Arc::clone(&way) as _);
+            ground.ways.push(way);
             ground.locals.insert(name.clone(), local);
         }
         (ground, mute)
@@ -112,6 +116,14 @@ impl Ground {
             local.tidy(permit).await?;
         }
         Ok(())
+    }
+
+    /// Ends what this command still has with nodes: waits until those that are to stop were told so, and lets go of every
+    /// connection. To be called, with a limit, before the runtime ends: what is under way then is lost.
+    pub async fn close(&self) {
+        let ways = self.ways.iter().cloned();
+        let closing: JoinSet<()> = ways.map(|way| async move { way.close().await }).collect();
+        closing.join_all().await;
     }
 
     /// Says what would stand in the way of a plan, and what would be less than it asks for. Changes nothing.

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use orch_model::{Fleet, Identity, Node, Problems};
 use orch_plan::{Observed, Selection};
 use serde::{Serialize, Serializer};
+use tokio::sync::Semaphore;
 
 use crate::doors::{Doors, Presence, at_once, picked};
 use crate::report::ExitCode;
@@ -88,8 +89,8 @@ impl fmt::Display for ExecOutcome {
 }
 
 impl Execution {
-    /// Runs `argv` on every node that is picked and runs, all at once, each for at most `limit`. Fails only where the
-    /// selection picks nodes that the fleet does not have.
+    /// Runs `argv` on every node that is picked and runs, on as many at once as the fleet's settings say, each for at most
+    /// `limit`. Fails only where the selection picks nodes that the fleet does not have.
     pub async fn of(
         fleet: &Fleet,
         only: &Selection,
@@ -100,9 +101,15 @@ impl Execution {
     ) -> Result<Self, Problems> {
         let argv: Arc<[String]> = argv.into();
         let nodes = picked(fleet, only)?;
+        let turns = Arc::new(Semaphore::new(fleet.settings.parallelism.max(1)));
         let runs = nodes.iter().map(|node| {
             let way = way_into(fleet, node, observed, doors);
-            execute(node.identity.clone(), way, Arc::clone(&argv), limit)
+            let (turns, run) =
+                (Arc::clone(&turns), execute(node.identity.clone(), way, Arc::clone(&argv), limit));
+            async move {
+                let _turn = turns.acquire().await.expect("the semaphore is never closed");
+                run.await
+            }
         });
         let runs = at_once(runs).await.into_iter().zip(&nodes);
         let nodes: Vec<_> = runs.map(|(run, node)| run.unwrap_or_else(|| lost(node))).collect();

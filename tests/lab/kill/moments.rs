@@ -40,10 +40,16 @@ fn live_and_be_cut_off(cell: Cell) {
     assert!(killed, "somebody was killed at word {word}");
 }
 
+/// The number that chooses which words: the one that is asked for, or another one each time.
+fn seed() -> usize {
+    let asked = std::env::var("ORCH_LAB_SEED").ok();
+    asked.map_or(std::process::id() as usize, |seed| seed.parse().expect("ORCH_LAB_SEED is a number"))
+}
+
 /// Every word but the last of a fleet's create, or one of `share` where not all of them are asked for.
 fn cells(fleet: Fleet, share: usize) -> Vec<Cell> {
-    let seed = std::process::id() as usize;
-    eprintln!("seed {seed}: one word of {share}; all of them with ORCH_LAB_FULL=1");
+    let seed = seed();
+    eprintln!("ORCH_LAB_SEED={seed} repeats this: one word of {share}; all of them with ORCH_LAB_FULL=1");
     let is_chosen =
         |word: &usize| std::env::var_os("ORCH_LAB_FULL").is_some() || word % share == seed % share;
     let words = (1..fleet.machines.len() * WORDS).filter(is_chosen);

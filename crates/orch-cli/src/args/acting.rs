@@ -16,7 +16,7 @@ pub(crate) struct Acting {
     /// How much at once.
     #[command(flatten)]
     pub(crate) pace: Pace,
-    /// Print the plan and change nothing.
+    /// Print the plan and change nothing; end with 3 where the run would be refused.
     #[arg(long)]
     pub(crate) dry_run: bool,
     /// Who else is told.
@@ -92,6 +92,9 @@ pub(crate) struct ExecArgs {
     /// Which nodes of which manifest, and where.
     #[command(flatten)]
     pub(crate) about: About,
+    /// How much at once.
+    #[command(flatten)]
+    pub(crate) pace: Pace,
     /// How long the program may take on a node.
     #[arg(long, value_name = "TIME", default_value = "60s")]
     pub(crate) timeout: Timespan,

@@ -47,28 +47,38 @@ fn act(
 ) -> Result<ExitCode, Failure> {
     let scene = Scene::of(cli, &args.about.manifest, &args.about.placement, Some(&args.pace))?;
     if args.dry_run {
-        return plan::show(&scene, goal, None, output);
+        return plan::rehearse(&scene, goal, output, |_| Ok(()));
     }
     if consent == Consent::ToAskFor && !can_ask() {
         return Err(Failure::NobodyToAsk);
     }
     block_on(async {
         let stage = Stage::enter(scene, goal, &goal.verb.to_string())?;
-        let plan = stage.plan(goal).await?;
-        if consent == Consent::ToAskFor && !plan.is_noop() {
-            ask(&plan)?;
-        }
-        let page = Page::open(args.telling.report.as_deref())?;
-        let view = View::open(&args.telling, &goal.verb.to_string(), AfterStop::End)?;
-        let report = stage.driver(&view).run(stage.run.clone(), &plan).await;
-        view.close().await;
-        let report = report?;
-        if goal.verb == Verb::Destroy {
-            stage.tidy().await;
-        }
-        output.answer(&report, &report);
-        Ok(page.write(|| report.html(), report.exit_code.unwrap_or(ExitCode::Failed)))
+        stage.reach.during(carry_out(&stage, args, goal, consent, output)).await
     })
+}
+
+async fn carry_out(
+    stage: &Stage,
+    args: &Acting,
+    goal: &Goal,
+    consent: Consent,
+    output: &Output,
+) -> Result<ExitCode, Failure> {
+    let plan = stage.plan(goal).await?;
+    if consent == Consent::ToAskFor && !plan.is_noop() {
+        ask(&plan)?;
+    }
+    let page = Page::open(args.telling.report.as_deref())?;
+    let view = View::open(&args.telling, &goal.verb.to_string(), AfterStop::End)?;
+    let report = stage.driver(&view).run(stage.run.clone(), &plan).await;
+    view.close().await;
+    let report = report?;
+    if goal.verb == Verb::Destroy {
+        stage.tidy().await;
+    }
+    output.answer(&report, &report);
+    Ok(page.write(|| report.html(), report.exit_code.unwrap_or(ExitCode::Failed)))
 }
 
 fn can_ask() -> bool {

@@ -10,47 +10,63 @@ use orch_run::ExitCode;
 
 use crate::args::{Cli, PlanArgs};
 use crate::failure::Failure;
+use crate::outlook::Outlook;
 use crate::output::{self, Output};
 use crate::runtime::block_on;
 use crate::scene::Scene;
+use crate::stage;
 
 pub(crate) fn run(cli: &Cli, args: &PlanArgs, output: &Output) -> Result<ExitCode, Failure> {
     let about = &args.about;
     let scene = Scene::of(cli, &about.manifest, &about.placement, Some(&args.pace))?;
     let goal = Goal { verb: args.goal.into(), only: about.selection(), replace: args.replace };
-    show(&scene, &goal, args.observed.as_deref(), output)
-}
-
-/// Shows what would be done for a goal, next to a recorded state or to what is there now. Takes no lock.
-pub(crate) fn show(
-    scene: &Scene,
-    goal: &Goal,
-    recorded: Option<&Path>,
-    output: &Output,
-) -> Result<ExitCode, Failure> {
-    let plan = match recorded {
-        Some(file) => plan(&scene.fleet, &read_observed(file)?, goal)?,
-        None => block_on(planned(scene, goal))?,
+    let plan = match args.observed.as_deref() {
+        Some(file) => plan(&scene.fleet, &read_observed(file)?, &goal)?,
+        None => with_obstacles(look(&scene, &goal)?.0),
     };
     output.answer(&plan, &plan);
     Ok(ExitCode::Done)
 }
 
-/// The plan for what is there now, after saying what it rests on and what stands in its way.
-async fn planned(scene: &Scene, goal: &Goal) -> Result<Plan, Failure> {
+/// The plan, after saying what stands in its way: whoever asks for a plan is given one nevertheless.
+fn with_obstacles(outlook: Outlook) -> Plan {
+    if let Some(Failure::Obstacles(obstacles)) = &outlook.objection {
+        for Obstacle { what, hint } in obstacles {
+            output::note(&format!("obstacle: {what}; {hint}"));
+        }
+    }
+    outlook.plan
+}
+
+/// Shows what a run for a goal would do, and objects to it as the run would; `refuse` is what this kind of run objects to
+/// besides. Takes no lock.
+pub(crate) fn rehearse(
+    scene: &Scene,
+    goal: &Goal,
+    output: &Output,
+    refuse: impl FnOnce(&Observed) -> Result<(), Failure>,
+) -> Result<ExitCode, Failure> {
+    let (outlook, observed) = look(scene, goal)?;
+    output.answer(&outlook.plan, &outlook.plan);
+    let mute = scene.reach().must_cover(&stage::hosts(scene, goal)?).err();
+    let objection = mute.or_else(|| refuse(&observed).err()).or(outlook.objection);
+    Ok(objection.map_or(ExitCode::Done, |objection| output::object(&objection)))
+}
+
+/// The plan for what is there now, and what that is, after saying what it rests on.
+fn look(scene: &Scene, goal: &Goal) -> Result<(Outlook, Observed), Failure> {
     let reach = scene.reach();
-    let mut observed = reach.look_for(goal, &scene.fleet).await?;
-    let assumption = reach.assume_empty(&mut observed);
-    let plan = plan(&scene.fleet, &observed, goal)?;
-    if let Some(assumption) = assumption {
-        output::note(&assumption);
-    }
-    let preflight = reach.preflight(&plan).await;
-    output::caveats(&preflight.caveats);
-    for Obstacle { what, hint } in &preflight.obstacles {
-        output::note(&format!("obstacle: {what}; {hint}"));
-    }
-    Ok(plan)
+    let (outlook, observed) = block_on(reach.during(async {
+        let mut observed = reach.look_for(goal, &scene.fleet).await?;
+        let assumption = reach.assume_empty(&mut observed);
+        let outlook = Outlook::of(scene, &reach, &observed, goal).await?;
+        if let Some(assumption) = assumption {
+            output::note(&assumption);
+        }
+        Ok((outlook, observed))
+    }))?;
+    output::caveats(&outlook.caveats);
+    Ok((outlook, observed))
 }
 
 fn read_observed(path: &Path) -> Result<Observed, Failure> {

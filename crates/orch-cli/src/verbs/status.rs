@@ -18,13 +18,13 @@ pub(crate) fn run(cli: &Cli, about: &About, output: &Output) -> Result<ExitCode,
     let scene = Scene::of(cli, &about.manifest, &about.placement, None)?;
     let only = about.selection();
     let reach = scene.reach().must_cover(&scene.hosts(&only)?)?;
-    let standing = block_on(async {
+    let standing = block_on(reach.during(async {
         let observed = reach.look().await;
         let plan = plan(&scene.fleet, &observed, &Goal { only: only.clone(), ..Goal::of(Verb::Create) })?;
         let standing = Standing::of(&scene.fleet, &only, &observed, &reach.ground.doors, DEADLINE);
         let (standing, preflight) = tokio::join!(standing, reach.ground.preflight(&plan));
         Ok(Standing { caveats: preflight.caveats, ..standing? })
-    })?;
+    }))?;
     output::caveats(&standing.caveats);
     output.answer(&standing, &standing);
     Ok(standing.exit_code)

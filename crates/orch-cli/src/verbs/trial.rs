@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use orch_plan::{Goal, Verb};
-use orch_run::{ExitCode, Trial};
+use orch_model::Fleet;
+use orch_plan::{Goal, Observed, Verb};
+use orch_run::{Doors, ExitCode, Trial, TrialReport};
 
 use crate::args::{Acting, Cli};
 use crate::failure::Failure;
@@ -20,27 +21,38 @@ const DEADLINE: Duration = Duration::from_mins(1);
 
 pub(crate) fn run(cli: &Cli, args: &Acting, output: &Output) -> Result<ExitCode, Failure> {
     let scene = Scene::of(cli, &args.about.manifest, &args.about.placement, Some(&args.pace))?;
-    let only = args.about.selection();
-    let goal = Goal { only: only.clone(), ..Goal::of(Verb::Create) };
+    let goal = Goal { only: args.about.selection(), ..Goal::of(Verb::Create) };
     if args.dry_run {
-        return plan::show(&scene, &goal, None, output);
+        let nobody = Doors::new();
+        let trial = trial(&scene.fleet, &goal, &nobody);
+        return plan::rehearse(&scene, &goal, output, |observed| refuse_to_take(&trial, observed));
     }
     let (report, page) = block_on(async {
         let stage = Stage::enter(scene, &goal, "test")?;
-        let observed = stage.reach.look().await;
-        let (fleet, doors) = (&stage.scene.fleet, &stage.reach.ground.doors);
-        let trial = Trial { fleet, only: &only, doors, deadline: DEADLINE };
-        let in_the_way = trial.in_the_way(&observed)?;
-        if !in_the_way.is_empty() {
-            return Err(Failure::InTheWayOfTest(in_the_way));
-        }
-        let plan = stage.plan_for(&goal, &observed).await?;
-        let page = Page::open(args.telling.report.as_deref())?;
-        let view = View::open(&args.telling, "test", AfterStop::CleanUp)?;
-        let report = trial.run(&stage.driver(&view), stage.run.clone(), &plan).await;
-        view.close().await;
-        Ok((report?, page))
+        stage.reach.during(try_out(&stage, args, &goal)).await
     })?;
     output.answer(&report, &report);
     Ok(page.write(|| report.html(), report.exit_code))
+}
+
+async fn try_out(stage: &Stage, args: &Acting, goal: &Goal) -> Result<(TrialReport, Page), Failure> {
+    let observed = stage.reach.look().await;
+    let trial = trial(&stage.scene.fleet, goal, &stage.reach.ground.doors);
+    refuse_to_take(&trial, &observed)?;
+    let plan = stage.plan_for(goal, &observed).await?;
+    let page = Page::open(args.telling.report.as_deref())?;
+    let view = View::open(&args.telling, "test", AfterStop::CleanUp)?;
+    let report = trial.run(&stage.driver(&view), stage.run.clone(), &plan).await;
+    view.close().await;
+    Ok((report?, page))
+}
+
+const fn trial<'a>(fleet: &'a Fleet, goal: &'a Goal, doors: &'a Doors) -> Trial<'a> {
+    Trial { fleet, only: &goal.only, doors, deadline: DEADLINE }
+}
+
+/// A trial destroys what it is about, so nothing of that may be there before.
+fn refuse_to_take(trial: &Trial<'_>, observed: &Observed) -> Result<(), Failure> {
+    let in_the_way = trial.in_the_way(observed)?;
+    if in_the_way.is_empty() { Ok(()) } else { Err(Failure::InTheWayOfTest(in_the_way)) }
 }

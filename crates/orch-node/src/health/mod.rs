@@ -48,13 +48,21 @@ struct Checks<'a> {
     list: &'a [Health],
     /// The port of an SSH server that this node does not have.
     missing_ssh: Option<u16>,
+    /// Whether there is no systemd on a node that cannot have one: its services are skipped, and so are checks of them.
+    lacks_systemd: bool,
 }
 
 impl<'a> Checks<'a> {
     fn of(node: &'a Node, config: &'a Config) -> Self {
         // A node that shares its machine's programs has no SSH server where the machine has none.
-        let is_missing = node.has(SHARES_PROGRAMS) && !node.has(ssh_server::WANTED);
-        Self { node, list: &config.role.health, missing_ssh: is_missing.then_some(config.role.ssh.port) }
+        let shares = node.has(SHARES_PROGRAMS);
+        let is_missing = shares && !node.has(ssh_server::WANTED);
+        Self {
+            node,
+            list: &config.role.health,
+            missing_ssh: is_missing.then_some(config.role.ssh.port),
+            lacks_systemd: shares && Systemd::of(node).is_none(),
+        }
     }
 
     /// Does every check, all at the same time.
@@ -73,6 +81,10 @@ impl<'a> Checks<'a> {
                 return HealthReport { check: format!("tcp {port}"), healthy: true, why };
             }
             Health::Tcp(port) => (format!("tcp {port}"), tcp(*port, limit)),
+            Health::Unit(unit) if self.lacks_systemd => {
+                let why = Some("not checked: there is no systemd here".into());
+                return HealthReport { check: format!("unit {unit}"), healthy: true, why };
+            }
             Health::Http(address) => (format!("http {address}"), http::get(self.node, address, limit)),
             Health::Unit(unit) => (format!("unit {unit}"), unit_runs(self.node, unit.as_str())),
             Health::Command(argv) => (format!("command {}", argv.join(" ")), ends_well(argv, limit)),

@@ -1,11 +1,12 @@
-//! fail2ban: its package, a jail for the SSH server, and its service. Where it is not wanted, only the jail is orch's to
-//! take away.
+//! fail2ban: its package, a jail for the SSH server, and its service. Where it is not wanted, the jail of orch's goes and
+//! the service is switched off; the package stays.
 
 use std::path::Path;
 
 use orch_model::Package;
 
 use super::{Look, Resource, SHARES_PROGRAMS};
+use crate::due_reload::{DueReload, UNTOLD};
 use crate::error::ApplyError;
 use crate::node::Node;
 use crate::package_manager::PackageManager;
@@ -52,7 +53,39 @@ impl Fail2ban {
             return Ok(Look::Differs(format!("{JAIL}: {how}")));
         }
         let state = systemd.state(UNIT)?;
-        Ok(Look::of((!state.runs() || !state.is_enabled()).then(|| state.words())))
+        if !state.runs() || !state.is_enabled() {
+            return Ok(Look::Differs(state.words()));
+        }
+        Ok(Look::of(DueReload::FAIL2BAN.is_set(node).then(|| UNTOLD.into())))
+    }
+
+    fn look_at_unwanted(node: &Node) -> Result<Look, ApplyError> {
+        if node.read(Path::new(JAIL))?.is_some() {
+            return Ok(Look::Differs("its jail is there, and should not be".into()));
+        }
+        Ok(Look::of(
+            DueReload::FAIL2BAN.is_set(node).then(|| "its jail is gone, and it may still run".into()),
+        ))
+    }
+
+    fn make_wanted(&self, node: &Node) -> Result<(), ApplyError> {
+        if let Some(manager) = PackageManager::of(node).filter(|_| !is_installed(node)) {
+            manager
+                .install(&["fail2ban".parse::<Package>().expect("`fail2ban` is the name of a package")])?;
+        }
+        self.jail().write(node)?;
+        let Some(systemd) = Systemd::of(node) else { return Ok(()) };
+        // One that is started now reads its jails by itself, and cannot be told to before it has: it counts as running
+        // from its first moment.
+        let ran = systemd.state(UNIT)?.runs();
+        systemd.change(&["enable", "--now"], UNIT)?;
+        if ran { systemd.change(&["reload"], UNIT) } else { Ok(()) }
+    }
+
+    /// Our jail is what the service was switched on for; without it, it may not even be able to start.
+    fn make_unwanted(node: &Node) -> Result<(), ApplyError> {
+        node.remove(Path::new(JAIL))?;
+        Systemd::of(node).map_or(Ok(()), |systemd| systemd.change(&["disable", "--now"], UNIT))
     }
 }
 
@@ -70,29 +103,16 @@ impl Resource for Fail2ban {
     }
 
     fn look(&self, node: &Node) -> Result<Look, ApplyError> {
-        if self.is_wanted {
-            return self.look_at_wanted(node);
-        }
-        Ok(Look::of(node.read(Path::new(JAIL))?.map(|_| "its jail is there, and should not be".into())))
+        if self.is_wanted { self.look_at_wanted(node) } else { Self::look_at_unwanted(node) }
     }
 
     fn change(&self, node: &Node) -> Result<(), ApplyError> {
-        let systemd = Systemd::of(node);
-        if !self.is_wanted {
-            // Our jail is what the service was switched on for; without it, it may not even be able to start.
-            node.remove(Path::new(JAIL))?;
-            return systemd.map_or(Ok(()), |systemd| systemd.change(&["disable", "--now"], UNIT));
+        DueReload::FAIL2BAN.set(node)?;
+        if self.is_wanted {
+            self.make_wanted(node)?;
+        } else {
+            Self::make_unwanted(node)?;
         }
-        if let Some(manager) = PackageManager::of(node).filter(|_| !is_installed(node)) {
-            manager
-                .install(&["fail2ban".parse::<Package>().expect("`fail2ban` is the name of a package")])?;
-        }
-        self.jail().write(node)?;
-        let Some(systemd) = systemd else { return Ok(()) };
-        // One that is started now reads its jails by itself, and cannot be told to before it has: it counts as running
-        // from its first moment.
-        let ran = systemd.state(UNIT)?.runs();
-        systemd.change(&["enable", "--now"], UNIT)?;
-        if ran { systemd.change(&["reload"], UNIT) } else { Ok(()) }
+        DueReload::FAIL2BAN.clear(node)
     }
 }

@@ -11,6 +11,7 @@ use std::time::Duration;
 use orch_model::config::Ssh;
 
 use super::{Claims, Look, Resource};
+use crate::due_reload::{DueReload, UNTOLD};
 use crate::error::ApplyError;
 use crate::lines::Lines;
 use crate::node::Node;
@@ -115,15 +116,20 @@ impl Resource for Sshd {
         if !includes_folder(&main) {
             return Ok(Look::Differs(format!("{MAIN} does not include {FOLDER}")));
         }
-        Ok(Look::of(
-            self.contradicted(node, &main)?.map(|who| format!("{who} says otherwise before orch does")),
-        ))
+        if let Some(who) = self.contradicted(node, &main)? {
+            return Ok(Look::Differs(format!("{who} says otherwise before orch does")));
+        }
+        Ok(Look::of(DueReload::SSHD.is_set(node).then(|| UNTOLD.into())))
     }
 
     fn change(&self, node: &Node) -> Result<(), ApplyError> {
-        self.file().write_checked(node, |_| self.check(node))?;
+        self.file().write_checked(node, |_| {
+            self.check(node)?;
+            DueReload::SSHD.set(node)
+        })?;
         self.include(node)?;
-        ssh_server::reload(node)
+        ssh_server::reload(node)?;
+        DueReload::SSHD.clear(node)
     }
 }
 

@@ -82,7 +82,8 @@ impl Ssh {
 
 impl Drop for Ssh {
     fn drop(&mut self) {
-        // Nodes that are being told to stop are still told; each telling holds the connection that it needs.
+        // Nodes that are being told to stop are still told, for as long as the runtime lives; each telling holds the
+        // connection that it needs. Who ends the runtime waits for them first, by `close`.
         self.farewells.get_mut().expect("nobody panics while holding this").detach_all();
     }
 }

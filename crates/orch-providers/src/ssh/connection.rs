@@ -7,9 +7,10 @@ use async_trait::async_trait;
 use openssh::{Child, ChildStdin, Error as SshError, Session, Stdio};
 use orch_model::Identity;
 use orch_run::{Ended, TransportError};
-use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::AsyncWriteExt as _;
 use tokio::time::Instant;
 
+use super::heard::Heard;
 use super::master::Master;
 use super::quote;
 use super::refusal::{Refusal, chain};
@@ -56,7 +57,8 @@ impl Connection {
         let _channel = self.master.channels.acquire().await.expect("the semaphore is never closed");
         let mut child = self.open(line).await.map_err(|error| self.broken(&error))?;
         let (stdin, stdout, stderr) = (child.stdin().take(), child.stdout().take(), child.stderr().take());
-        let ((), stdout, stderr) = tokio::join!(feed(stdin, input), drain(stdout), drain(stderr));
+        let ((), stdout, stderr) =
+            tokio::join!(feed(stdin, input), Heard::all_of(stdout), Heard::all_of(stderr));
         // Only now: the library lets go of the channel when it hears how the program ended, and what was still on its
         // way then is lost.
         let code = match child.wait().await {
@@ -67,7 +69,7 @@ impl Connection {
             Err(SshError::RemoteProcessTerminated) if self.master.is_alive().await => None,
             Err(error) => return Err(self.broken(&error)),
         };
-        Ok(Ended { code, stdout, stderr })
+        Ok(ended(code, stdout, stderr))
     }
 
     /// Opens a channel for one line. A server counts those that have just ended for a moment longer than we do, and what
@@ -124,11 +126,15 @@ async fn feed(stdin: Option<ChildStdin>, input: &[u8]) {
     }
 }
 
-/// Takes everything that a program writes. A connection that breaks shows in how the program ended.
-async fn drain(output: Option<impl AsyncRead + Unpin>) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    if let Some(mut output) = output {
-        let _ = output.read_to_end(&mut bytes).await;
+/// How a program ended, with a word on standard error where not all that it wrote is here.
+fn ended(code: Option<i32>, stdout: Heard, stderr: Heard) -> Ended {
+    let notes = [stdout.note("standard output"), stderr.note("standard error")];
+    let mut said = stderr.bytes;
+    for note in notes.into_iter().flatten() {
+        if !said.is_empty() && !said.ends_with(b"\n") {
+            said.push(b'\n');
+        }
+        said.extend(note.into_bytes());
     }
-    bytes
+    Ended { code, stdout: stdout.bytes, stderr: said }
 }

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fs;
 use std::io::{self, IsTerminal as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
@@ -13,15 +12,12 @@ use orch_run::{Door, Ended, Target, TransportError};
 
 use super::client::Ssh;
 use super::config::{self, Entry, Jump};
-use super::folder;
+use super::doors::Doors;
 use super::quote;
 use super::refusal::{Refusal, tail};
 use super::way::{Hop, Way};
 use crate::push;
 use crate::remote::{Remote as _, RunAs};
-
-/// The folder, under the one that all drivers share, of what people use after orch has ended.
-const DOORS: &str = "doors";
 
 /// How long a program that is told to end may take for it before it is killed.
 const GRACE: Duration = Duration::from_secs(5);
@@ -59,9 +55,10 @@ impl Door for Ssh {
         let Some(alias) = way.hops.last().map(|hop| hop.alias.clone()) else {
             return Err(refuse("no way leads there".into()));
         };
-        let file = self.doors().join(format!("{alias}.config"));
+        let doors = self.doors();
+        let file = doors.config(&way.hops);
         let text = self.written_for_people(&[way], &Jump::Through(file.clone())).map_err(refuse)?;
-        self.keep(&file, &text).map_err(refuse)?;
+        doors.keep(&file, &text).map_err(refuse)?;
         let mut words: Vec<OsString> = vec![self.settings().ssh.clone().into(), "-F".into(), file.into()];
         if !argv.is_empty() && io::stdin().is_terminal() && io::stdout().is_terminal() {
             words.push("-t".into());
@@ -98,19 +95,20 @@ impl Ssh {
         std::thread::scope(|scope| scope.spawn(find).join()).expect("finding the way does not panic")
     }
 
-    fn doors(&self) -> PathBuf {
-        self.settings().folder.join(DOORS)
+    fn doors(&self) -> Doors {
+        Doors::under(&self.settings().folder)
     }
 
     /// A configuration for these ways that does not need this program. The pinned keys lie in files that stay.
     fn written_for_people(&self, ways: &[Way], jump: &Jump) -> Result<String, String> {
+        let doors = self.doors();
+        doors.sweep();
         let mut listed: BTreeMap<&str, (&Hop, Option<&str>, PathBuf)> = BTreeMap::new();
         for way in ways {
             let mut before = None;
             for hop in &way.hops {
                 hop.check()?;
-                let known_hosts = self.doors().join(format!("{}.known_hosts", hop.alias));
-                self.keep(&known_hosts, &config::known_host(hop))?;
+                let known_hosts = doors.pin(hop)?;
                 listed.insert(&hop.alias, (hop, before.replace(hop.alias.as_str()), known_hosts));
             }
         }
@@ -121,15 +119,6 @@ impl Ssh {
             control: None,
         });
         config::render(&entries.collect::<Vec<_>>(), jump, self.settings())
-    }
-
-    /// Writes a file that stays, unless it is there already.
-    fn keep(&self, file: &Path, text: &str) -> Result<(), String> {
-        if fs::read_to_string(file).is_ok_and(|there| there == text) {
-            return Ok(());
-        }
-        let written = folder::make_private(&self.doors()).and_then(|()| folder::write(file, text));
-        written.map_err(|error| format!("the file `{}` cannot be written: {error}", file.display()))
     }
 }
 

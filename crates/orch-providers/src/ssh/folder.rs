@@ -6,6 +6,7 @@ use std::io::{self, Write as _};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, symlink};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use uuid::Uuid;
 
@@ -17,8 +18,12 @@ const NUMBER: usize = "/99999".len();
 
 /// What the folder of a run is called, and its parts.
 const PREFIX: &str = "run-";
+const DRAFT: &str = ".draft-";
 const LOCK: &str = "lock";
 const ELSEWHERE: &str = "sockets";
+
+/// After how long a draft is not being made any more, whoever began it.
+const ABANDONED: Duration = Duration::from_hours(1);
 
 /// The folder of one run, held by a lock for as long as its owner lives.
 #[derive(Debug)]
@@ -36,15 +41,12 @@ impl RunFolder {
         sweep(base);
         let name = Uuid::new_v4().simple().to_string();
         // It is locked before it bears a name that others look for.
-        let draft = base.join(format!(".draft-{}", &name[..12]));
+        let draft = base.join(draft(&name[..12]));
         let path = base.join(format!("{PREFIX}{}", &name[..12]));
         DirBuilder::new().mode(0o700).create(&draft)?;
         let lock = private(&draft.join(LOCK))?;
         lock.lock()?;
-        let elsewhere = shorter(&path, &name[..12])?;
-        if let Some(elsewhere) = &elsewhere {
-            symlink(elsewhere, draft.join(ELSEWHERE))?;
-        }
+        let elsewhere = shorter(&path, &name[..12], &draft.join(ELSEWHERE))?;
         fs::rename(&draft, &path)?;
         Ok(Self { path, elsewhere, _lock: lock })
     }
@@ -87,6 +89,25 @@ fn sweep(base: &Path) {
             remove(&path);
         }
     }
+    sweep_drafts(base);
+}
+
+/// What a folder is called while it is being made.
+pub(super) fn draft(name: &str) -> String {
+    format!("{DRAFT}{name}")
+}
+
+/// Removes the drafts of those who were killed. They can be told from the living by their age alone: a lock is not there
+/// from the first moment.
+pub(super) fn sweep_drafts(base: &Path) {
+    let Ok(entries) = fs::read_dir(base) else { return };
+    let drafts = entries.flatten().filter(|entry| entry.file_name().as_bytes().starts_with(DRAFT.as_bytes()));
+    for draft in drafts {
+        let changed = draft.metadata().and_then(|data| data.modified());
+        if changed.is_ok_and(|changed| changed.elapsed().is_ok_and(|age| age > ABANDONED)) {
+            remove(&draft.path());
+        }
+    }
 }
 
 fn remove(path: &Path) {
@@ -96,8 +117,9 @@ fn remove(path: &Path) {
     let _ = fs::remove_dir_all(path);
 }
 
-/// A folder for sockets, where this one's path is too long.
-fn shorter(path: &Path, name: &str) -> io::Result<Option<PathBuf>> {
+/// A folder for sockets, where this one's path is too long. The link to it is there first, so that whoever sweeps finds
+/// it.
+fn shorter(path: &Path, name: &str, link: &Path) -> io::Result<Option<PathBuf>> {
     if path.as_os_str().len() + NUMBER <= LONGEST_SOCKET {
         return Ok(None);
     }
@@ -109,10 +131,12 @@ fn shorter(path: &Path, name: &str) -> io::Result<Option<PathBuf>> {
     for folder in made {
         let folder = folder.join(format!("orch-{name}"));
         // Never one that is there already: it could be somebody else's.
+        symlink(&folder, link)?;
         match DirBuilder::new().mode(0o700).create(&folder) {
             Ok(()) => return Ok(Some(folder)),
             Err(error) => last = error,
         }
+        fs::remove_file(link)?;
     }
     Err(last)
 }
@@ -185,5 +209,20 @@ mod tests {
         symlink(&sockets, killed.join(ELSEWHERE)).unwrap();
         let next = RunFolder::make(base.path()).unwrap();
         assert!(living.path.exists() && next.path.exists() && !killed.exists() && !sockets.exists());
+    }
+
+    #[test]
+    fn a_draft_that_was_abandoned_is_swept_with_its_sockets_and_a_fresh_one_is_not() {
+        let base = tempfile::tempdir().unwrap();
+        let sockets = tempfile::tempdir().unwrap().keep();
+        let [old, fresh] = ["old", "fresh"].map(|name| base.path().join(draft(name)));
+        for draft in [&old, &fresh] {
+            fs::create_dir(draft).unwrap();
+        }
+        symlink(&sockets, old.join(ELSEWHERE)).unwrap();
+        let long_ago = std::time::SystemTime::now() - 2 * ABANDONED;
+        File::open(&old).unwrap().set_modified(long_ago).unwrap();
+        drop(RunFolder::make(base.path()).unwrap());
+        assert!(!old.exists() && !sockets.exists() && fresh.exists());
     }
 }

@@ -6,21 +6,17 @@
 
 use std::fs::{File, TryLockError};
 use std::io;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use sha2::{Digest as _, Sha256};
 use tokio::time::Instant;
 
 use super::folder::{self, LONGEST_SOCKET};
 use super::settings::SshSettings;
-use super::way::Hop;
+use super::way::{self, DIGEST, Hop};
 
 /// How long to wait before a lock is tried again.
 const PAUSE: Duration = Duration::from_millis(5);
-/// What the names of sockets are long.
-const NAME: usize = 20;
 
 /// The folder of kept connections.
 #[derive(Debug, Clone)]
@@ -32,7 +28,7 @@ impl Kept {
     /// The folder, where connections are to be kept and its path is short enough for sockets.
     pub(super) fn of(settings: &SshSettings) -> io::Result<Option<Self>> {
         let folder = settings.folder.join("kept");
-        let fits = folder.as_os_str().len() + 1 + NAME <= LONGEST_SOCKET;
+        let fits = folder.as_os_str().len() + 1 + DIGEST <= LONGEST_SOCKET;
         if settings.keep.is_none() || !fits {
             return Ok(None);
         }
@@ -42,28 +38,8 @@ impl Kept {
 
     /// The socket of the connection to the last of these hops.
     pub(super) fn socket(&self, hops: &[Hop]) -> PathBuf {
-        let mut hash = Sha256::new();
-        for hop in hops {
-            let words = [&hop.alias, &hop.address, &hop.user, hop.host_key.as_str(), &hop.generation];
-            for word in words {
-                add(&mut hash, word.as_bytes());
-            }
-            add(&mut hash, &hop.port.to_be_bytes());
-            for word in hop.proxy.iter().flatten() {
-                add(&mut hash, word.as_bytes());
-            }
-        }
-        let digest = hash.finalize();
-        let name =
-            digest.iter().take(NAME / 2).fold(String::new(), |name, byte| name + &format!("{byte:02x}"));
-        self.folder.join(name)
+        self.folder.join(way::digest(hops))
     }
-}
-
-/// Adds a word, so that two lists of words never look the same.
-fn add(hash: &mut Sha256, word: &[u8]) {
-    hash.update(word.len().to_be_bytes());
-    hash.update(word);
 }
 
 /// The right to make the connection behind a socket, for one at a time; nothing where the time is over. Sockets come and

@@ -59,8 +59,10 @@ impl KeyError {
 /// The public half of the key at `path`, which is made if it is not there. Two who ask at once get the same.
 pub fn ensure_identity(path: &Path) -> Result<PublicKey, KeyError> {
     let failed = |source| KeyError::File { path: path.to_owned(), source };
+    let folder = path.parent().unwrap_or(Path::new("."));
+    // A private key may lie in a draft, also in one that was left behind after the key had its name.
+    super::folder::sweep_drafts(folder);
     if !path.try_exists().map_err(failed)? {
-        let folder = path.parent().unwrap_or(Path::new("."));
         private_folder(folder).map_err(failed)?;
         let draft = Draft::make(folder)?;
         // A link is made or not, whole; the one who comes second finds the key of the first.
@@ -91,7 +93,7 @@ struct Draft(PathBuf);
 
 impl Draft {
     fn make(folder: &Path) -> Result<Self, KeyError> {
-        let draft = Self(folder.join(format!(".draft-{}", Uuid::new_v4().simple())));
+        let draft = Self(folder.join(super::folder::draft(&Uuid::new_v4().simple().to_string())));
         let made = fs::DirBuilder::new().mode(0o700).create(&draft.0);
         made.map_err(|source| KeyError::File { path: draft.0.clone(), source })?;
         keygen(&["-q", "-t", "ed25519", "-N", "", "-C", "orch", "-f"], &draft.private())?;
@@ -159,6 +161,22 @@ mod tests {
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
         assert_eq!(ensure_identity(&path).unwrap(), keys[0], "asked again, it is the same");
+    }
+
+    #[test]
+    fn a_draft_that_was_left_beside_a_finished_key_is_swept() {
+        if !has_keygen() {
+            return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("id");
+        let key = ensure_identity(&path).unwrap();
+        let left = folder.path().join(super::super::folder::draft("left"));
+        fs::create_dir(&left).unwrap();
+        fs::write(left.join("key"), "private").unwrap();
+        let long_ago = std::time::SystemTime::now() - std::time::Duration::from_hours(2);
+        fs::File::open(&left).unwrap().set_modified(long_ago).unwrap();
+        assert_eq!((ensure_identity(&path).unwrap(), left.exists()), (key, false));
     }
 
     #[test]

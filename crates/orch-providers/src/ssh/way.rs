@@ -6,8 +6,12 @@ use std::os::unix::ffi::OsStrExt;
 use async_trait::async_trait;
 use orch_model::PublicKey;
 use orch_run::{Target, TransportError};
+use sha2::{Digest as _, Sha256};
 
 use crate::push::Program;
+
+/// How long a [`digest`] is.
+pub(super) const DIGEST: usize = 20;
 
 /// Who knows the way to nodes: a provider, for the machines that it makes.
 #[async_trait]
@@ -77,6 +81,29 @@ impl Hop {
         }
         Ok(())
     }
+}
+
+/// A name that is made of everything that these hops are: other hops have another.
+pub(super) fn digest(hops: &[Hop]) -> String {
+    let mut words: Vec<Vec<u8>> = Vec::new();
+    for hop in hops {
+        let texts = [&hop.alias, &hop.address, &hop.user, hop.host_key.as_str(), &hop.generation];
+        words.extend(texts.map(|text| text.as_bytes().to_vec()));
+        words.push(hop.port.to_be_bytes().to_vec());
+        words.extend(hop.proxy.iter().flatten().map(|word| word.as_bytes().to_vec()));
+    }
+    digest_of(&words)
+}
+
+/// A name that is made of these words: two lists of words never have the same.
+pub(super) fn digest_of(words: &[impl AsRef<[u8]>]) -> String {
+    let mut hash = Sha256::new();
+    for word in words {
+        hash.update(word.as_ref().len().to_be_bytes());
+        hash.update(word);
+    }
+    let digest = hash.finalize();
+    digest.iter().take(DIGEST / 2).fold(String::new(), |name, byte| name + &format!("{byte:02x}"))
 }
 
 #[cfg(test)]

@@ -126,6 +126,23 @@ async fn a_large_input_comes_back_whole_and_an_unwanted_one_is_no_error() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn of_a_program_that_floods_us_the_end_is_kept_and_that_is_said() {
+    if !sshd::is_there() {
+        return;
+    }
+    let scene = Scene::new();
+    let server = scene.server();
+    let node = scene.ssh.reach(&scene.node(vec![server.plan.hop("web")])).await.unwrap();
+    let flood = "head -c 40000000 /dev/zero; echo the end; printf 'a word' >&2";
+    let ended = node.run(&argv(&["sh", "-c", flood]), RunAs::Itself, &[], SOON).await.unwrap();
+    assert_eq!((ended.code, ended.stdout.len()), (Some(0), 8 << 20));
+    assert!(ended.stdout.ends_with(b"\0the end\n"));
+    let said = String::from_utf8(ended.stderr).unwrap();
+    let wanted = "a word\norch: the first 31611400 bytes of standard output were left out";
+    assert!(said.starts_with(wanted), "{said}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_program_past_its_limit_is_ended_on_the_node() {
     if !sshd::is_there() {
         return;

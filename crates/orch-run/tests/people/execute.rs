@@ -59,3 +59,20 @@ async fn a_node_that_cannot_be_reached_says_why() {
     let text = executed(&["a"], &doors(&[("a", Answer::Gone)])).await;
     assert_eq!(text, "a failed: node `m.a@father` cannot be reached: connection refused: 1");
 }
+
+#[tokio::test(start_paused = true)]
+async fn no_more_nodes_are_asked_at_once_than_the_fleet_says() {
+    let (world, mut fleet) = (memory(), own_fleet("", NODES));
+    Driver::of(&world).create(&fleet).await;
+    let observed = Driver::of(&world).observed().await;
+    let doors = doors(&["a", "b", "c"].map(|node| (node, Answer::Silent)));
+    let mut seconds = Vec::new();
+    for parallelism in [3, 1] {
+        fleet.settings.parallelism = parallelism;
+        let begun = tokio::time::Instant::now();
+        let limit = Duration::from_mins(1);
+        Execution::of(&fleet, &Selection::of(Vec::new()), &observed, &doors, &[], limit).await.unwrap();
+        seconds.push(begun.elapsed().as_secs());
+    }
+    assert_eq!(seconds, [65, 3 * 65], "each takes its limit, and a grace of five seconds");
+}
