@@ -3,7 +3,9 @@
 //! A provider decides nothing that the plan did not. [`local`] makes real machines out of this one; [`ssh`] is the way
 //! to any node that runs an SSH server, whoever hosts it.
 
+mod exec;
 mod ground;
+mod heard;
 pub mod local;
 pub mod push;
 pub mod remote;

@@ -14,6 +14,7 @@ use super::HELPER;
 use super::enter::ENTER;
 use super::record::Folder;
 use super::way::unreachable;
+use crate::heard::Heard;
 use crate::remote::{Remote, RunAs};
 
 /// A program run in a machine's namespaces.
@@ -69,11 +70,18 @@ impl Remote for Direct {
                 let _ = stdin.write_all(input).await;
             }
         };
-        let both = async { tokio::join!(feed, child.wait_with_output()).1 };
-        match tokio::time::timeout(limit, both).await {
-            Ok(output) => {
-                let output = output.map_err(failed)?;
-                Ok(Ended { code: output.status.code(), stdout: output.stdout, stderr: output.stderr })
+        let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+        let all = async {
+            let ((), stdout, stderr) = tokio::join!(feed, Heard::all_of(stdout), Heard::all_of(stderr));
+            child.wait().await.map(|status| (status, stdout, stderr))
+        };
+        match tokio::time::timeout(limit, all).await {
+            Ok(ended) => {
+                let (status, stdout, stderr) = ended.map_err(failed)?;
+                let notes = [stdout.note("standard output"), stderr.note("standard error")];
+                let notes: String = notes.into_iter().flatten().collect();
+                let stderr = [stderr.bytes, notes.into_bytes()].concat();
+                Ok(Ended { code: status.code(), stdout: stdout.bytes, stderr })
             }
             Err(_) => Err(unreachable(&self.target, &format!("no answer within {limit:?}"))),
         }

@@ -18,8 +18,8 @@ use super::power::{last_lines, refuses_root, ssh_port};
 use super::process::Process;
 use super::record::{Folder, Record};
 use super::{HELPER, Local, refresh};
+use crate::exec::exec;
 use crate::push::{self, Limits, Program};
-use crate::remote::{Remote, RunAs};
 use crate::ssh::{Hop, Ssh, SshSettings, Way, Wayfinder, Whereabouts};
 
 /// The way to the nodes of a host on this computer.
@@ -210,7 +210,7 @@ impl Door for LocalWay {
 
     async fn exec(&self, target: &Target, argv: &[String], limit: Duration) -> Result<Ended, TransportError> {
         match self.direct(target, None)? {
-            Some(direct) => direct.run(argv, RunAs::Itself, &[], limit).await,
+            Some(direct) => exec(&direct, target, argv, limit).await,
             None => self.ssh.exec(target, argv, limit).await,
         }
     }

@@ -10,10 +10,10 @@ use orch_run::{Ended, TransportError};
 use tokio::io::AsyncWriteExt as _;
 use tokio::time::Instant;
 
-use super::heard::Heard;
 use super::master::Master;
 use super::quote;
 use super::refusal::{Refusal, chain};
+use crate::heard::Heard;
 use crate::remote::{Remote, RunAs};
 
 /// What `ssh` says where the server has no room for another program.

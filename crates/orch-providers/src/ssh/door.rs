@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{self, IsTerminal as _};
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use orch_model::{Config, Inspection};
@@ -14,16 +14,10 @@ use super::client::Ssh;
 use super::config::{self, Entry, Jump};
 use super::doors::Doors;
 use super::quote;
-use super::refusal::{Refusal, tail};
+use super::refusal::Refusal;
 use super::way::{Hop, Way};
+use crate::exec::exec;
 use crate::push;
-use crate::remote::{Remote as _, RunAs};
-
-/// How long a program that is told to end may take for it before it is killed.
-const GRACE: Duration = Duration::from_secs(5);
-
-/// The exit codes of `timeout`: the program ended when it was told to, or was killed.
-const TIMED_OUT: [i32; 2] = [124, 137];
 
 #[async_trait]
 impl Door for Ssh {
@@ -33,20 +27,11 @@ impl Door for Ssh {
         push::inspect(&connection, &way.program, target, config, &self.settings().limits).await
     }
 
-    /// SSH cannot end a program from here, so the node does: it runs under `timeout`, which ends it at the limit even
-    /// where the connection is lost.
     async fn exec(&self, target: &Target, argv: &[String], limit: Duration) -> Result<Ended, TransportError> {
         let name = argv.first().cloned().unwrap_or_default();
         quote::command(&[&name]).map_err(|why| Refusal::unusable(why).of(&target.identity))?;
         let connection = self.reach(target).await?;
-        let begun = Instant::now();
-        let ended = connection.run(&limited(argv, limit), RunAs::Itself, &[], limit + GRACE * 2).await?;
-        if begun.elapsed() < limit || !ended.code.is_some_and(|code| TIMED_OUT.contains(&code)) {
-            return Ok(ended);
-        }
-        let why = format!("`{}` did not end within {limit:?} and was ended", orch_model::printable(&name));
-        let evidence = tail(&String::from_utf8_lossy(&[ended.stdout, ended.stderr].concat()));
-        Err(TransportError::Failed { node: target.identity.clone(), why, evidence })
+        exec(&connection, target, argv, limit).await
     }
 
     fn session(&self, target: &Target, argv: &[String]) -> Result<Vec<OsString>, TransportError> {
@@ -120,11 +105,4 @@ impl Ssh {
         });
         config::render(&entries.collect::<Vec<_>>(), jump, self.settings())
     }
-}
-
-/// The same program, ended by the node when its time is over.
-fn limited(argv: &[String], limit: Duration) -> Vec<String> {
-    let whole = limit.as_secs() + u64::from(limit.subsec_nanos() > 0);
-    let guard = ["timeout".into(), "-k".into(), GRACE.as_secs().to_string(), whole.max(1).to_string()];
-    guard.into_iter().chain(argv.iter().cloned()).collect()
 }

@@ -99,7 +99,7 @@ impl Refusal {
 }
 
 /// The last lines of a log, fit to be shown.
-pub(super) fn tail(log: &str) -> Vec<String> {
+pub(crate) fn tail(log: &str) -> Vec<String> {
     let lines: Vec<&str> = log.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let from = lines.len().saturating_sub(EVIDENCE);
     lines[from..].iter().map(|line| orch_model::printable(line).to_string()).collect()

@@ -10,16 +10,16 @@ const BITE: usize = 64 << 10;
 
 /// What was heard of one stream.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Heard {
+pub(crate) struct Heard {
     /// The end of what was written, or all of it.
-    pub(super) bytes: Vec<u8>,
+    pub(crate) bytes: Vec<u8>,
     /// How many bytes before that were let go.
     left_out: u64,
 }
 
 impl Heard {
     /// Takes everything that a program writes. A connection that breaks shows in how the program ended.
-    pub(super) async fn all_of(stream: Option<impl AsyncRead + Unpin>) -> Self {
+    pub(crate) async fn all_of(stream: Option<impl AsyncRead + Unpin>) -> Self {
         let mut heard = Self::default();
         let Some(mut stream) = stream else { return heard };
         let mut bite = vec![0; BITE];
@@ -35,7 +35,7 @@ impl Heard {
     }
 
     /// The words for what was left out, where something was.
-    pub(super) fn note(&self, stream: &str) -> Option<String> {
+    pub(crate) fn note(&self, stream: &str) -> Option<String> {
         let kept = MOST >> 20;
         (self.left_out > 0).then(|| {
             format!(
