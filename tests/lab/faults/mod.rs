@@ -4,6 +4,7 @@ mod config;
 mod disk;
 mod drivers;
 mod interrupt;
+mod lies;
 mod link;
 mod power;
 mod server;
