@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use orch_model::{Config, HostName, Identity, Mode, NodeName, Request, Size, Sources, parse, resolve};
-use orch_plan::{Action, Applied, HostView, Machine, MachineRef, MachineSpec, MachineState, Marks};
+use orch_plan::{Action, Applied, HostView, Machine, MachineRef, MachineSpec, MachineState};
 use uuid::Uuid;
 
 use crate::memory::{Fault, FaultKind, Faulty};
@@ -80,7 +80,7 @@ pub async fn what_was_made_is_seen_with_its_marks_and_runs<S: Subject>(subject: 
     let done = apply(subject, &order).await;
     assert!(matches!(done, Ok(Done::Changed)), "what_was_made_is_seen: {done:?}");
     let machine = only_ours(subject, &order).await;
-    assert_eq!(machine.marks, Some(marks(&order)), "what_was_made_is_seen_with_its_marks");
+    assert_eq!(machine.marks, Some(order.marks()), "what_was_made_is_seen_with_its_marks");
     assert_eq!(machine.state, MachineState::Running, "what_was_made_runs");
     assert_eq!(machine.size, subject.smallest("web").size, "what_was_made_has_its_size");
 }
@@ -311,16 +311,6 @@ fn reference(made: &Order, machine: &Machine) -> MachineRef {
     MachineRef { id: machine.id.clone(), name: machine.name.clone(), uuid: made.uuid }
 }
 
-fn marks(order: &Order) -> Marks {
-    Marks {
-        site: order.site.clone(),
-        manifest: order.identity.manifest.clone(),
-        node: order.identity.node.clone(),
-        host: order.identity.host.clone(),
-        uuid: order.uuid,
-    }
-}
-
 async fn apply<S: Subject>(subject: &S, order: &Order) -> Result<Done, ProviderError> {
     subject.provider().apply(order, &subject.permit()).await
 }
@@ -331,7 +321,7 @@ async fn look<S: Subject>(subject: &S) -> HostView {
 }
 
 async fn ours<S: Subject>(subject: &S, order: &Order) -> Vec<Machine> {
-    let wanted = marks(order);
+    let wanted = order.marks();
     let view = look(subject).await;
     view.machines().iter().filter(|machine| machine.marks.as_ref() == Some(&wanted)).cloned().collect()
 }

@@ -36,7 +36,7 @@ pub use doors::{Doors, Presence, picked};
 pub use driver::Driver;
 pub use execute::{ExecOutcome, Execution, NodeExecution};
 pub use journal::{Entry, JournalFileError, RunId, RunJournal, StepValue};
-pub use lock::{Holder, HostLocks, LockError};
+pub use lock::{Holder, HostLocks, LockError, start_of};
 pub use observe::observe;
 pub use orch_dag::{Control, Hooks};
 pub use permit::Permit;

@@ -167,7 +167,7 @@ pub(crate) fn is_alive(pid: u32, started: u64) -> bool {
 }
 
 /// When a process started, in clock ticks since boot; `None` where there is no such process.
-pub(crate) fn start_of(pid: u32) -> Option<u64> {
+pub fn start_of(pid: u32) -> Option<u64> {
     let stat = fs::read_to_string(PathBuf::from(format!("/proc/{pid}/stat"))).ok()?;
     // The second field is the program's name in parentheses, and may itself hold any character.
     let (_, after_name) = stat.rsplit_once(')')?;

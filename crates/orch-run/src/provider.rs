@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use orch_model::{HostName, Identity, SiteName};
-use orch_plan::{Action, HostView};
+use orch_plan::{Action, HostView, Marks};
 use thiserror::Error;
 use uuid::Uuid;
 
@@ -51,6 +51,19 @@ pub struct Order {
     pub action: Action,
     /// Whom to tell what is being done.
     pub progress: Progress,
+}
+
+impl Order {
+    /// What is written on the machine.
+    pub fn marks(&self) -> Marks {
+        Marks {
+            site: self.site.clone(),
+            manifest: self.identity.manifest.clone(),
+            node: self.identity.node.clone(),
+            host: self.identity.host.clone(),
+            uuid: self.uuid,
+        }
+    }
 }
 
 /// What became of an order.

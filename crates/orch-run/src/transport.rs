@@ -65,6 +65,17 @@ pub struct Target {
     pub progress: Progress,
 }
 
+impl Target {
+    /// Refuses to change the node without leave to change its host.
+    pub fn needs(&self, permit: &Permit) -> Result<(), TransportError> {
+        if permit.covers(&self.identity.host) {
+            return Ok(());
+        }
+        let why = "the lock of its host is not held".into();
+        Err(TransportError::Failed { node: self.identity.clone(), why, evidence: Vec::new() })
+    }
+}
+
 /// What became of a configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Configured {

@@ -103,7 +103,7 @@ impl Maker {
             if image.shares_programs() { self.means.sudo.is_some() } else { image.may_hold(&SUDOS) };
         let user = if has_sudo && self.means.is_root() { self.user.clone() } else { UserName::root() };
         let record = |place, children| Record {
-            marks: marks(order),
+            marks: order.marks(),
             inside: parent.as_ref().map(|(folder, _)| folder.name()),
             kind: spec.kind,
             image: spec.image.clone(),
@@ -300,14 +300,4 @@ fn has_ssh_client() -> bool {
 fn chain(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(Some(error), |error| error.source());
     causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
-}
-
-fn marks(order: &Order) -> Marks {
-    Marks {
-        site: order.site.clone(),
-        manifest: order.identity.manifest.clone(),
-        node: order.identity.node.clone(),
-        host: order.identity.host.clone(),
-        uuid: order.uuid,
-    }
 }

@@ -7,6 +7,7 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use orch_run::start_of;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use serde::{Deserialize, Serialize};
@@ -24,12 +25,12 @@ pub(crate) struct Process {
 impl Process {
     /// The process that has this pid now.
     pub(crate) fn of(pid: i32) -> Option<Self> {
-        Some(Self { pid, started: started(pid)?, boot: boot()? })
+        Some(Self { pid, started: start_of(pid.cast_unsigned())?, boot: boot()? })
     }
 
     /// Whether it still runs. A dead one that nobody has buried does not.
     pub(crate) fn is_alive(&self) -> bool {
-        started(self.pid) == Some(self.started) && boot().as_ref() == Some(&self.boot)
+        start_of(self.pid.cast_unsigned()) == Some(self.started) && boot().as_ref() == Some(&self.boot)
     }
 
     /// A file of it under `/proc`.
@@ -79,16 +80,6 @@ pub(crate) fn wait_for_end(handle: &OwnedFd, within: Duration) -> io::Result<boo
             Err(error) => return Err(error.into()),
         }
     }
-}
-
-/// When the process with this pid started, or nothing where there is none or it is dead.
-fn started(pid: i32) -> Option<u64> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The second field is the program's name in parentheses, and may itself hold any character.
-    let (_, after_name) = stat.rsplit_once(')')?;
-    let mut fields = after_name.split_whitespace();
-    let is_dead = matches!(fields.next()?, "Z" | "X");
-    if is_dead { None } else { fields.nth(18)?.parse().ok() }
 }
 
 fn boot() -> Option<String> {

@@ -181,10 +181,7 @@ impl Transport for LocalWay {
         config: &Config,
         permit: &Permit,
     ) -> Result<Configured, TransportError> {
-        if !permit.covers(&target.identity.host) {
-            let why = "the lock of its host is not held".into();
-            return Err(TransportError::Failed { node: target.identity.clone(), why, evidence: Vec::new() });
-        }
+        target.needs(permit)?;
         self.refresh(target).await?;
         if let Some(direct) = self.direct(target, Some(config))? {
             let program = Program::There(PROGRAM.into());

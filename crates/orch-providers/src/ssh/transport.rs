@@ -22,10 +22,7 @@ impl Transport for Ssh {
         config: &Config,
         permit: &Permit,
     ) -> Result<Configured, TransportError> {
-        if !permit.covers(&target.identity.host) {
-            let why = "the lock of its host is not held".into();
-            return Err(TransportError::Failed { node: target.identity.clone(), why, evidence: Vec::new() });
-        }
+        target.needs(permit)?;
         let way = self.way(target).await?;
         let mut work = Work { ssh: self, program: &way.program, connection: None };
         let ended = self.push_until_answered(target, config, &way, &mut work).await;

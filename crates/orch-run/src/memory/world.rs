@@ -7,9 +7,7 @@ use std::sync::Mutex;
 
 use async_trait::async_trait;
 use orch_model::{Config, HostName, NodeName};
-use orch_plan::{
-    Abilities, Action, Applied, HostView, Machine, MachineRef, MachineSpec, MachineState, Marks,
-};
+use orch_plan::{Abilities, Action, Applied, HostView, Machine, MachineRef, MachineSpec, MachineState};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -193,13 +191,7 @@ fn half_made(order: &Order, spec: &MachineSpec, id: String, inside: Option<Strin
     Machine {
         id,
         name: spec.name.clone(),
-        marks: Some(Marks {
-            site: order.site.clone(),
-            manifest: order.identity.manifest.clone(),
-            node: order.identity.node.clone(),
-            host: order.identity.host.clone(),
-            uuid: order.uuid,
-        }),
+        marks: Some(order.marks()),
         inside,
         state: MachineState::Partial,
         size: spec.size,
