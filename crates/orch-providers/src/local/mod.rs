@@ -1,6 +1,6 @@
 //! This very computer as a host: each node is a set of namespaces with a root of its own.
 //!
-//! A machine is a folder of the state directory ([`record`]), and while it runs the processes in its namespaces. Nothing
+//! A machine is a folder of the state directory (`record.rs`), and while it runs the processes in its namespaces. Nothing
 //! else on this computer belongs to it, but for its control groups. Everything that must happen in other namespaces
 //! happens in processes of its own, which `orch` starts from itself ([`helper`]).
 
