@@ -6,14 +6,15 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use orch_model::{HostName, NodeKind, Size};
-use orch_plan::{MachineRef, MachineSpec};
+use orch_plan::{Action, MachineRef, MachineSpec};
 use orch_providers::local::{Local, LocalWay, Setup};
 use orch_providers::ssh::SshSettings;
 use orch_run::conformance::{Subject, every_promise};
-use orch_run::{HostLocks, Order, Permit, RunId, StateDir, Transport};
+use orch_run::{Done, HostLocks, Order, Permit, Progress, Provider, RunId, StateDir, Transport};
 use rustix::process::{Pid, Signal, kill_process};
+use uuid::Uuid;
 
-use crate::common::{Lab, ORCH, wait_until};
+use crate::common::{Lab, Need, ORCH, lacks, wait_until};
 
 struct ThisComputer {
     lab: Lab,
@@ -100,4 +101,38 @@ impl Subject for ThisComputer {
 #[tokio::test(flavor = "multi_thread")]
 async fn this_computer_keeps_every_promise_of_a_provider() {
     every_promise(async || ThisComputer::fresh()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_machine_that_is_made_keeps_its_disk_whatever_it_is_asked_to_become() {
+    if lacks(&[Need::Root]) {
+        return;
+    }
+    let here = ThisComputer::fresh();
+    let machine = here.smallest("kept");
+    let mut order = Order {
+        site: "conformance".parse().unwrap(),
+        identity: "kept.web@father".parse().unwrap(),
+        uuid: Uuid::new_v4(),
+        action: Action::Create { machine: machine.clone() },
+        progress: Progress::to_nobody(),
+    };
+    here.local.apply(&order, &here.permit).await.unwrap();
+    fs::write(here.lab.root("kept").join("srv/precious"), "kept").unwrap();
+    let found = MachineRef { id: "kept".into(), name: "kept".into(), uuid: order.uuid };
+    let larger = MachineSpec { size: Size { disk: 2, ..machine.size }, ..machine };
+    for action in
+        [Action::Create { machine: larger.clone() }, Action::Adopt { found: found.clone(), machine: larger }]
+    {
+        here.switch_off(&found).await;
+        order.action = action;
+        assert_eq!(here.local.apply(&order, &here.permit).await.unwrap(), Done::Changed);
+        let there = fs::read_to_string(here.lab.root("kept").join("srv/precious"));
+        assert_eq!(there.unwrap(), "kept", "after `{}`", order.action.verb());
+    }
+    assert_eq!(
+        fs::metadata(here.lab.machine("kept").join("disk.img")).unwrap().len(),
+        2 << 30,
+        "and it has grown"
+    );
 }

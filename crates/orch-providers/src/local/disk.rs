@@ -20,8 +20,8 @@ use super::store::{Store, make, remove};
 
 const GIB: u64 = 1 << 30;
 
-/// Makes sure that a machine has its disk. One that has is left as it is, unless that is of another size: then it was made
-/// for a machine that was to be another one, and never ran.
+/// Makes sure that a machine that never ran has its disk. One that is there is left, unless it is of another size: the
+/// machine was to be another one then.
 pub(crate) fn make_disk(
     store: &Store,
     folder: &Folder,

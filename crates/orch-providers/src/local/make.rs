@@ -19,7 +19,7 @@ use super::machine::{Means, program};
 use super::power;
 use super::record::{Folder, Record};
 use super::store::Store;
-use crate::ssh::{KeyError, ensure_identity, make_host_key};
+use crate::ssh::{KeyError, chain, ensure_identity, make_host_key};
 
 /// Why something could not be done to a machine.
 #[derive(Debug, Error)]
@@ -75,7 +75,7 @@ impl Maker {
     /// Makes a machine that is not there, or finishes one that is half made.
     pub(crate) fn create(&self, order: &Order, spec: &MachineSpec) -> Result<Done, MakeError> {
         match self.store.bearing(order.uuid).doing("look at the host's machines")? {
-            Some((folder, record)) if record.made && folder.running().is_some() => Ok(Done::Unchanged),
+            Some((folder, record)) if record.made => self.started(&folder, &record, &order.progress),
             Some((folder, record)) => self.finish(&folder, record, spec.size, &order.progress),
             None => {
                 order.progress.say("making its record");
@@ -129,18 +129,17 @@ impl Maker {
         }
     }
 
-    /// Gives a half-made machine everything that it lacks, and starts it.
-    pub(crate) fn finish(
+    /// Gives a half-made machine everything that it lacks, and starts it. Never one that is made: what it lacks here, such as
+    /// a disk of the right size, it would lose there.
+    fn finish(
         &self,
         folder: &Folder,
         mut record: Record,
         size: Size,
         progress: &Progress,
     ) -> Result<Done, MakeError> {
-        if !record.made {
-            // It may run and not be whole: whoever began it did not say that it was done.
-            power::cut(folder)?;
-        }
+        // It may run and not be whole: whoever began it did not say that it was done.
+        power::cut(folder)?;
         record.size = size;
         if record.access.is_some() && record.host_key.is_none() {
             progress.say("making its host key");
@@ -164,10 +163,14 @@ impl Maker {
         progress: &Progress,
     ) -> Result<Done, MakeError> {
         let (folder, record) = self.marked(found)?;
-        if record.made && record.size == size && folder.running().is_some() {
-            return Ok(Done::Unchanged);
+        if !record.made {
+            return self.finish(&folder, record, size, progress);
         }
-        self.finish(&folder, record, size, progress)
+        // Whoever began it was done after all, and it is a machine like any other.
+        match (self.resize(found, size, progress)?, self.start(found, progress)?) {
+            (Done::Unchanged, Done::Unchanged) => Ok(Done::Unchanged),
+            _ => Ok(Done::Changed),
+        }
     }
 
     /// Starts a machine that is off.
@@ -177,10 +180,15 @@ impl Maker {
             let size = record.size;
             return self.finish(&folder, record, size, progress);
         }
+        self.started(&folder, &record, progress)
+    }
+
+    /// Makes sure that a machine that is made runs.
+    fn started(&self, folder: &Folder, record: &Record, progress: &Progress) -> Result<Done, MakeError> {
         if folder.running().is_some() {
             return Ok(Done::Unchanged);
         }
-        self.switch_on(&folder, &record, progress)?;
+        self.switch_on(folder, record, progress)?;
         Ok(Done::Changed)
     }
 
@@ -294,10 +302,4 @@ impl Maker {
 
 fn has_ssh_client() -> bool {
     program("ssh").is_some() && program("ssh-keygen").is_some()
-}
-
-/// An error and its causes, in one line.
-fn chain(error: &dyn std::error::Error) -> String {
-    let causes = std::iter::successors(Some(error), |error| error.source());
-    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }

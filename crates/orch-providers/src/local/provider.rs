@@ -15,7 +15,7 @@ use super::machine::Means;
 use super::make::{MakeError, Maker};
 use super::record::{Folder, Record};
 use super::store::{Found, Store};
-use crate::ground::Preflight;
+use crate::ground::{Obstacle, Preflight};
 
 /// Where a node keeps what became of its configuration.
 const COMPLETE: &str = "/var/lib/orch/complete.json";
@@ -68,7 +68,11 @@ impl Local {
     pub async fn preflight(&self, wanted: Vec<MachineSpec>) -> Preflight {
         let maker = Arc::clone(&self.maker);
         let said = tokio::task::spawn_blocking(move || maker.preflight(&wanted));
-        said.await.unwrap_or_default()
+        said.await.unwrap_or_else(|error| {
+            let what = format!("what stands in the way on this computer cannot be found out: {error}");
+            let hint = "run again, and tell the makers of orch".into();
+            Preflight { obstacles: vec![Obstacle { what, hint }], caveats: Vec::new() }
+        })
     }
 
     /// Removes what interrupted runs left of machines that are gone.

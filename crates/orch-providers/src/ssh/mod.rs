@@ -25,6 +25,6 @@ mod way;
 pub use client::Ssh;
 pub use connection::Connection;
 pub use keys::{KeyError, ensure_identity, make_host_key};
-pub(crate) use refusal::tail;
+pub(crate) use refusal::{chain, tail};
 pub use settings::{SshSettings, Whereabouts};
 pub use way::{Hop, Way, Wayfinder};

@@ -121,7 +121,7 @@ fn tidy(line: &str) -> String {
 }
 
 /// An error with everything that caused it, since the outermost one of the library says nothing by itself.
-pub(super) fn chain(error: &dyn std::error::Error) -> String {
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(Some(error), |error| error.source());
     let mut words: Vec<String> = causes.map(ToString::to_string).collect();
     words.dedup();
