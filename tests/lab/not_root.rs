@@ -7,32 +7,28 @@ use std::process::Command;
 
 use rustix::process::Signal;
 
-use crate::common::{
-    Lab, Need, ORCH, Outcome, assert_nothing_is_left, is_alive, kill, lacks, skip, wait_until,
-};
+use crate::common::{Lab, Need, ORCH, Outcome, assert_nothing_is_left, is_alive, kill, lacks, wait_until};
 
-/// A user, by its ids.
+/// What makes an ordinary user of root.
+const TOOLS: [Need; 2] = [Need::Program("setpriv"), Need::Program("unshare")];
+
+/// A user, by its id and the id of its group.
 #[derive(Debug, Clone, Copy)]
-struct User {
-    uid: u32,
-    gid: u32,
+enum User {
+    /// One to whom `/etc/subuid` grants a range of ids.
+    WithRange,
+    /// One that has no account, and so no ids but its own.
+    Alone,
 }
 
-/// A user to whom `/etc/subuid` grants ids, where there is one.
-fn with_ids() -> Option<User> {
-    let granted = fs::read_to_string("/etc/subuid").ok()?;
-    let accounts = fs::read_to_string("/etc/passwd").ok()?;
-    granted.lines().find_map(|line| {
-        let name = line.split(':').next()?;
-        let account = accounts.lines().find(|account| account.split(':').next() == Some(name))?;
-        let mut fields = account.split(':').skip(2).map(str::parse::<u32>);
-        let (uid, gid) = (fields.next()?.ok()?, fields.next()?.ok()?);
-        (uid != 0).then_some(User { uid, gid })
-    })
+impl User {
+    const fn id(self) -> u32 {
+        match self {
+            Self::WithRange => 61_233,
+            Self::Alone => 61_234,
+        }
+    }
 }
-
-/// A user that has no account, and so no ids but its own.
-const ALONE: User = User { uid: 61_234, gid: 61_234 };
 
 /// A lab that belongs to a user, with a copy of the program that the user may run.
 struct Theirs {
@@ -49,15 +45,19 @@ impl Theirs {
         Outcome::of(Command::new("cp").arg(ORCH).arg(&program), "cp").ends_with(0);
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
         fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
-        give(&folder, user);
+        give(&folder, user.id());
+        grant(&folder, user);
         Self { lab, user }
     }
 
     fn orch(&self, words: &str) -> Outcome {
-        let User { uid, gid } = self.user;
         let folder = self.lab.site.parent().unwrap();
-        let mut command = Command::new("setpriv");
-        command.args([format!("--reuid={uid}"), format!("--regid={gid}")]).arg("--clear-groups");
+        let id = self.user.id();
+        // In mounts of its own the user has an account and a range of ids, which this computer need not have for it.
+        let script = r#"for file in passwd subuid subgid; do mount --bind "$0/$file" "/etc/$file" || exit 99; done; exec "$@""#;
+        let mut command = Command::new("unshare");
+        command.args(["--mount", "--propagation", "private", "sh", "-c", script]).arg(folder.join("etc"));
+        command.args(["setpriv", &format!("--reuid={id}"), &format!("--regid={id}"), "--clear-groups"]);
         command
             .arg(folder.join("orch"))
             .arg("--site")
@@ -110,22 +110,36 @@ impl Theirs {
     }
 }
 
-fn give(path: &Path, user: User) {
-    chown(path, Some(user.uid), Some(user.gid)).unwrap();
+fn give(path: &Path, id: u32) {
+    chown(path, Some(id), Some(id)).unwrap();
     if path.is_dir() {
-        fs::read_dir(path).unwrap().flatten().for_each(|entry| give(&entry.path(), user));
+        fs::read_dir(path).unwrap().flatten().for_each(|entry| give(&entry.path(), id));
     }
+}
+
+/// Writes the files that say who a user is and which ids it has.
+fn grant(folder: &Path, user: User) {
+    let etc = folder.join("etc");
+    fs::create_dir(&etc).unwrap();
+    let accounts = fs::read_to_string("/etc/passwd").unwrap();
+    let (account, range) = match user {
+        User::WithRange => {
+            let id = user.id();
+            (format!("labuser:x:{id}:{id}::/:/bin/sh\n"), "labuser:1000000:65536\n")
+        }
+        User::Alone => (String::new(), ""),
+    };
+    fs::write(etc.join("passwd"), accounts + &account).unwrap();
+    fs::write(etc.join("subuid"), range).unwrap();
+    fs::write(etc.join("subgid"), range).unwrap();
 }
 
 #[test]
 fn a_user_with_a_range_of_ids_makes_machines_with_ssh() {
-    if lacks(&[Need::Root, Need::Ssh, Need::Program("setpriv"), Need::Program("newuidmap")]) {
+    if lacks(&[Need::Root, Need::Ssh, Need::Program("newuidmap")]) || lacks(&TOOLS) {
         return;
     }
-    let Some(user) = with_ids() else {
-        return skip("/etc/subuid grants nobody here a range of ids");
-    };
-    let theirs = Theirs::new(user);
+    let theirs = Theirs::new(User::WithRange);
     theirs.live();
     theirs.live_together();
     theirs.come_back();
@@ -136,10 +150,10 @@ fn a_user_with_a_range_of_ids_makes_machines_with_ssh() {
 
 #[test]
 fn a_user_with_one_id_alone_makes_machines_without_ssh_and_is_told_so() {
-    if lacks(&[Need::Root, Need::Program("setpriv")]) {
+    if lacks(&[Need::Root]) || lacks(&TOOLS) {
         return;
     }
-    let theirs = Theirs::new(ALONE);
+    let theirs = Theirs::new(User::Alone);
     theirs.orch("plan -M nested-test -H father").ends_with(0).says("one user alone and no SSH server");
     theirs.live();
     theirs.live_together();
