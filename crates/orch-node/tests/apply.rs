@@ -91,7 +91,7 @@ fn a_file_has_its_mode_whatever_the_callers_mask_is() {
     let script = "umask 077; exec \"$0\" --root \"$1\" apply \"$2\"";
     let config = tree.at("/config.json");
     fs::write(&config, bytes(&role)).unwrap();
-    let output = std::process::Command::new("sh")
+    let output = Command::new("sh")
         .args(["-c", script, env!("CARGO_BIN_EXE_orch-node")])
         .args([tree.at("/"), config])
         .output()
@@ -102,7 +102,7 @@ fn a_file_has_its_mode_whatever_the_callers_mask_is() {
         (0o644, 0o400, 0o4755)
     );
     assert_eq!(tree.mode("/opt/a"), 0o755);
-    fs::set_permissions(tree.at("/opt/secret"), std::os::unix::fs::PermissionsExt::from_mode(0o666)).unwrap();
+    fs::set_permissions(tree.at("/opt/secret"), PermissionsExt::from_mode(0o666)).unwrap();
     let report = tree.apply(&role);
     assert_eq!(of(&report.resources, "file", "/opt/secret").detail.as_deref(), Some("its mode is 0666"));
 }
