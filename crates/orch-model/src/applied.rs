@@ -5,6 +5,7 @@
 
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::fmt;
 
 use serde::{Deserialize, Serialize};
 
@@ -37,6 +38,9 @@ pub struct ApplyReport {
     pub attempts: u32,
     /// Every resource, in the order in which they were looked at.
     pub resources: Vec<ResourceReport>,
+    /// Every health check, where the configuration has any and everything else succeeded.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub health: Vec<HealthReport>,
     /// Why it failed, where it did.
     pub error: Option<String>,
 }
@@ -57,7 +61,7 @@ impl ApplyReport {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ApplyStatus {
-    /// Everything is as the configuration says, but for what was skipped with its reason.
+    /// Everything is as the configuration says, but for what was skipped with its reason, and the node is healthy.
     Complete,
     /// Something is not.
     Failed,
@@ -113,4 +117,13 @@ pub struct HealthReport {
     /// What was seen instead, where it does not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
+}
+
+impl fmt::Display for HealthReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.why {
+            Some(why) => write!(f, "{}: {why}", self.check),
+            None => f.write_str(&self.check),
+        }
+    }
 }

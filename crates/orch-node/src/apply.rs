@@ -14,8 +14,26 @@ pub(crate) struct Around<'a> {
     pub(crate) attempts: u32,
     /// Told of every resource once it is done.
     pub(crate) tell: &'a dyn Fn(&ResourceReport),
-    /// Asked between resources whether to stop there.
-    pub(crate) is_cancelled: &'a dyn Fn() -> bool,
+    /// Asked between resources whether to stop there, and why.
+    pub(crate) stop: &'a dyn Fn() -> Option<Stop>,
+}
+
+/// Why the work ends between two resources.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stop {
+    /// Somebody said so.
+    Cancelled,
+    /// Its time is over.
+    Late,
+}
+
+impl Stop {
+    const fn words(self) -> &'static str {
+        match self {
+            Self::Cancelled => "the work was cancelled",
+            Self::Late => "the time limit was reached",
+        }
+    }
 }
 
 /// Makes a configuration true, resource by resource. One that fails stops none of the others. A second time changes
@@ -24,8 +42,9 @@ pub(crate) fn apply(node: &Node, config: &Config, around: &Around<'_>) -> ApplyR
     let started_at = jiff::Timestamp::now().to_string();
     let mut done = Done::default();
     for resource in resource::all(config) {
-        if (around.is_cancelled)() {
-            done.cancel(resource.as_ref());
+        done.stop = done.stop.or_else(around.stop);
+        if let Some(stop) = done.stop {
+            done.miss(resource.as_ref(), stop);
         } else {
             let outcome = make(node, resource.as_ref());
             done.add(resource.as_ref(), outcome, around.tell);
@@ -51,6 +70,7 @@ pub(crate) fn failed(config: &Config, mode: Mode, attempts: u32, why: &str) -> A
         finished_at: now,
         attempts,
         resources: Vec::new(),
+        health: Vec::new(),
         error: Some(why.into()),
     }
 }
@@ -95,6 +115,7 @@ fn make(node: &Node, resource: &dyn Resource) -> Result<Outcome, ApplyError> {
 struct Done {
     reports: Vec<ResourceReport>,
     failures: Vec<String>,
+    stop: Option<Stop>,
     missed: usize,
 }
 
@@ -119,15 +140,16 @@ impl Done {
         self.reports.push(report);
     }
 
-    fn cancel(&mut self, resource: &dyn Resource) {
+    fn miss(&mut self, resource: &dyn Resource, stop: Stop) {
         self.missed += 1;
-        self.reports.push(report(resource, false, Some("it was not reached: the work was cancelled".into())));
+        self.reports.push(report(resource, false, Some(format!("it was not reached: {}", stop.words()))));
     }
 
     fn error(&self) -> Option<String> {
-        let cancelled = (self.missed > 0)
-            .then(|| format!("the work was cancelled before {} of {}", self.missed, self.reports.len()));
-        let all: Vec<String> = cancelled.into_iter().chain(self.failures.iter().cloned()).collect();
+        let stopped = self
+            .stop
+            .map(|stop| format!("{} before {} of {}", stop.words(), self.missed, self.reports.len()));
+        let all: Vec<String> = stopped.into_iter().chain(self.failures.iter().cloned()).collect();
         (!all.is_empty()).then(|| all.join("; "))
     }
 }

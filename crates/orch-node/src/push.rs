@@ -1,7 +1,7 @@
 //! A configuration that arrives: it is handed to a worker that outlives this process, whose end is waited for.
 
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use orch_model::{ApplyReport, Config, Mode};
 use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::MemfdFlags;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use crate::apply::failed;
@@ -16,6 +17,10 @@ use crate::error::ApplyError;
 use crate::node::Node;
 use crate::state::{ApplyLock, State};
 use crate::tool::timespec;
+use crate::worker::Terms;
+
+/// This very program.
+const SELF: &str = "/proc/self/exe";
 
 /// How often what the worker says is passed on.
 const TICK: Duration = Duration::from_millis(100);
@@ -30,10 +35,10 @@ pub(crate) enum Pushed {
 
 /// Hands a configuration to a worker and waits for it. One that applies the same already is waited for instead, and one
 /// that applies another is let finish first.
-pub(crate) fn push(node: &Node, config: &Config, mode: Mode, limit: Duration) -> Result<Pushed, ApplyError> {
-    let (asked, deadline) = (Timestamp::now(), Instant::now() + limit);
+pub(crate) fn push(node: &Node, config: &Config, terms: Terms) -> Result<Pushed, ApplyError> {
+    let (asked, deadline) = (Timestamp::now(), Instant::now() + terms.limit);
     let state = State::make(node)?;
-    let Some(lock) = ApplyLock::wait(&state, limit)? else {
+    let Some(lock) = ApplyLock::wait(&state, terms.limit)? else {
         return Ok(Pushed::LimitReached("another configuration is still being applied"));
     };
     if let Some(report) = state.report()?.filter(|report| answers(report, config, asked)) {
@@ -41,9 +46,11 @@ pub(crate) fn push(node: &Node, config: &Config, mode: Mode, limit: Duration) ->
     }
     state.hand_over(config)?;
     let log = state.new_log()?;
-    let child =
-        start(node, config, mode, lock, log).map_err(ApplyError::file("start", "/proc/self/exe".as_ref()))?;
-    follow(child, &state, config, mode, deadline)
+    let left = deadline.saturating_duration_since(Instant::now());
+    let terms = Terms { limit: left, ..terms };
+    let worker =
+        Worker::start(node, config, terms, lock, log).map_err(ApplyError::file("start", SELF.as_ref()))?;
+    follow(worker, &state, config, terms.mode, deadline)
 }
 
 /// Whether a report is of this very configuration and ended after it was pushed: then somebody else did what we came for.
@@ -54,22 +61,41 @@ fn answers(report: &ApplyReport, config: &Config, asked: Timestamp) -> bool {
     is_whole && report.spec_digest == config.digest() && ended.is_some_and(|ended| ended > asked)
 }
 
-/// Starts the worker, with the lock as its standard input: there is no moment in which nobody has it.
-fn start(node: &Node, config: &Config, mode: Mode, lock: ApplyLock, log: File) -> io::Result<Child> {
-    Command::new("/proc/self/exe")
-        .arg0("orch-node")
-        .arg("--root")
-        .arg(node.outside("/".as_ref()))
-        .args(["worker", "--mode", mode.as_str(), &config.digest().to_string()])
-        .current_dir("/")
-        .stdin(lock.hand_over())
-        .stdout(log.try_clone()?)
-        .stderr(log)
-        .spawn()
+/// A worker that was started, and where it leaves its report.
+struct Worker {
+    child: Child,
+    report: File,
+}
+
+impl Worker {
+    /// Starts it with the lock as its standard input: there is no moment in which nobody has it.
+    fn start(node: &Node, config: &Config, terms: Terms, lock: ApplyLock, log: File) -> io::Result<Self> {
+        let report = File::from(rustix::fs::memfd_create("report", MemfdFlags::CLOEXEC)?);
+        let seconds = |time: Duration| time.as_secs().max(1).to_string();
+        let child = Command::new(SELF)
+            .arg0("orch-node")
+            .arg("--root")
+            .arg(node.outside("/".as_ref()))
+            .args(["worker", "--mode", terms.mode.as_str()])
+            .args(["--limit", &seconds(terms.limit), "--health", &seconds(terms.health)])
+            .arg(config.digest().to_string())
+            .current_dir("/")
+            .stdin(lock.hand_over())
+            .stdout(report.try_clone()?)
+            .stderr(log)
+            .spawn()?;
+        Ok(Self { child, report })
+    }
+
+    /// What it left, once it has ended.
+    fn report(&mut self) -> Option<ApplyReport> {
+        self.report.rewind().ok()?;
+        serde_json::from_reader(&self.report).ok()
+    }
 }
 
 fn follow(
-    mut child: Child,
+    mut worker: Worker,
     state: &State,
     config: &Config,
     mode: Mode,
@@ -77,17 +103,19 @@ fn follow(
 ) -> Result<Pushed, ApplyError> {
     let failed_to = |error: io::Error| ApplyError::file("wait for", "worker".as_ref())(error);
     let mut log = File::open(state.log_path()).map_err(ApplyError::file("open", &state.log_path()))?;
-    let has_ended = wait(&child, &mut log, deadline).map_err(failed_to)?;
+    let has_ended = wait(&worker.child, &mut log, deadline).map_err(failed_to)?;
     if !has_ended {
         return Ok(Pushed::LimitReached("the configuration is still being applied"));
     }
-    let status = child.wait().map_err(failed_to)?;
+    let status = worker.child.wait().map_err(failed_to)?;
     pass_on(&mut log);
-    let report = state.report()?.filter(|report| report.spec_digest == config.digest());
-    let report = report.filter(|_| matches!(status.code(), Some(0 | 1)));
-    let attempts = state.attempts(config.digest())?;
-    let report = report.unwrap_or_else(|| failed(config, mode, attempts, &died(status, state)));
-    Ok(Pushed::Ended(Box::new(report)))
+    if let Some(report) = worker.report() {
+        return Ok(Pushed::Ended(Box::new(report)));
+    }
+    // It counted itself when it began, if it came to that.
+    let begun = state.report()?.filter(|report| report.spec_digest == config.digest());
+    let attempts = begun.map_or(1, |report| report.attempts);
+    Ok(Pushed::Ended(Box::new(failed(config, mode, attempts, &died(status, state)))))
 }
 
 /// Waits for the end of the worker and passes on what it says meanwhile. Whether it ended before the deadline.

@@ -5,13 +5,15 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use orch_model::{ApplyReport, ApplyStatus, Config, Digest, Mode, ResourceReport};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use thiserror::Error;
 
-use crate::apply::{Around, apply, failed};
+use crate::apply::{Around, Stop, apply, failed};
 use crate::error::{ApplyError, in_full};
+use crate::health;
 use crate::node::Node;
 use crate::state::{ApplyLock, State};
 
@@ -29,13 +31,28 @@ pub(crate) enum WorkError {
     System(&'static str, #[source] io::Error),
 }
 
-/// Applies what was handed over, as the process that [`crate::push`] started. Its standard input is the lock.
-pub(crate) fn work(node: &Node, digest: Digest, mode: Mode) -> ExitCode {
+/// On what terms a configuration is applied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Terms {
+    /// Who brought it.
+    pub(crate) mode: Mode,
+    /// How long all of it may take.
+    pub(crate) limit: Duration,
+    /// How long of that the node may take to become healthy.
+    pub(crate) health: Duration,
+}
+
+/// Applies what was handed over, as the process that [`crate::push`] started. Its standard input is the lock, and to its
+/// standard output goes the report: the one that is kept may be of somebody else by the time it is read.
+pub(crate) fn work(node: &Node, digest: Digest, terms: Terms) -> ExitCode {
     // It fails only for the leader of a group, who is where this leads already.
     let _ = rustix::process::setsid();
-    match apply_handed_over(node, digest, mode) {
-        Ok(report) if report.status == ApplyStatus::Complete => ExitCode::SUCCESS,
-        Ok(_) => ExitCode::FAILURE,
+    match apply_handed_over(node, digest, terms) {
+        Ok(report) => {
+            // Nobody may wait for it any more.
+            let _ = serde_json::to_writer(io::stdout(), &report);
+            if report.status == ApplyStatus::Complete { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+        }
         Err(error) => {
             say(&in_full(&error));
             ExitCode::from(NO_REPORT)
@@ -43,29 +60,54 @@ pub(crate) fn work(node: &Node, digest: Digest, mode: Mode) -> ExitCode {
     }
 }
 
-fn apply_handed_over(node: &Node, digest: Digest, mode: Mode) -> Result<ApplyReport, WorkError> {
+fn apply_handed_over(node: &Node, digest: Digest, terms: Terms) -> Result<ApplyReport, WorkError> {
     let state = State::make(node)?;
     let lock = ApplyLock::inherited(&state).map_err(|error| WorkError::System("begun", error))?;
-    apply_locked(node, &state, &lock, digest, mode)
+    apply_locked(node, &state, &lock, digest, terms)
 }
 
-/// Applies the configuration that was handed over, and keeps the report.
+/// Applies the configuration that was handed over, waits until the node is healthy, and keeps the report.
 pub(crate) fn apply_locked(
     node: &Node,
     state: &State,
     lock: &ApplyLock,
     digest: Digest,
-    mode: Mode,
+    terms: Terms,
 ) -> Result<ApplyReport, WorkError> {
+    let deadline = Instant::now() + terms.limit;
     let cancelled = listen().map_err(|error| WorkError::System("made ready to be cancelled", error))?;
     lock.sign(digest).map_err(|error| WorkError::System("signed", error))?;
     let config = state.take_over(digest)?;
     let attempts = state.attempts(digest)?;
-    begin(state, &config, mode, attempts)?;
-    let is_cancelled = || cancelled.load(Ordering::Relaxed);
-    let report = apply(node, &config, &Around { mode, attempts, tell: &tell, is_cancelled: &is_cancelled });
+    begin(state, &config, terms.mode, attempts)?;
+    let stop = || {
+        let is_cancelled = cancelled.load(Ordering::Relaxed);
+        if is_cancelled { Some(Stop::Cancelled) } else { (Instant::now() >= deadline).then_some(Stop::Late) }
+    };
+    let around = Around { mode: terms.mode, attempts, tell: &tell, stop: &stop };
+    let applied = apply(node, &config, &around);
+    let left = deadline.saturating_duration_since(Instant::now());
+    let report = with_health(node, &config, applied, terms.health.min(left));
     state.keep(&report)?;
     Ok(report)
+}
+
+/// A configuration that was made true, and leaves the node unhealthy, is not complete: whoever looks later must not take
+/// it for done.
+fn with_health(node: &Node, config: &Config, applied: ApplyReport, limit: Duration) -> ApplyReport {
+    if applied.status != ApplyStatus::Complete || config.role.health.is_empty() {
+        return applied;
+    }
+    let health = health::wait_until_healthy(node, config, limit);
+    let finished_at = jiff::Timestamp::now().to_string();
+    let applied = ApplyReport { finished_at, health, ..applied };
+    let failing: Vec<String> =
+        applied.health.iter().filter(|check| !check.healthy).map(ToString::to_string).collect();
+    if failing.is_empty() {
+        return applied;
+    }
+    let error = Some(format!("it was configured, and is not healthy: {}", failing.join("; ")));
+    ApplyReport { status: ApplyStatus::Failed, error, ..applied }
 }
 
 /// Until it is done, what was complete is no more: a cut from here on must not leave the node looking finished.

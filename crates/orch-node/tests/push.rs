@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use common::{Tree, bytes, config_of, file, report, role};
 use orch_model::config::Role;
-use orch_model::{ApplyReport, ApplyStatus, Health, HealthReport};
+use orch_model::{ApplyReport, ApplyStatus, Health};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// Waits until something holds, and says what was waited for where it never does.
@@ -262,26 +262,40 @@ fn a_worker_without_the_lock_does_nothing() {
 }
 
 #[test]
-fn health_follows_in_a_second_line_where_it_is_asked_for() {
+fn a_configuration_is_complete_only_once_the_node_is_healthy() {
     let tree = Tree::new();
     let mut role = role();
-    let lines = |args: &[&str], role: &Role| {
-        let output = tree.run(args, &bytes(role));
-        let text = String::from_utf8(output.stdout).unwrap();
-        (output.status.code(), text.lines().map(String::from).collect::<Vec<_>>())
+    let flag = tree.at("/healthy").display().to_string();
+    role.health = vec![Health::Command(vec!["test".into(), "-e".into(), flag.clone()])];
+    let push = |role: &Role| -> ApplyReport {
+        serde_json::from_slice(&tree.run(&["push", "--health", "1"], &bytes(role)).stdout).unwrap()
     };
-    assert_eq!(lines(&["push", "--health", "5"], &role).1.len(), 1, "there are no checks");
-    role.health = vec![Health::Command(vec!["true".into()])];
-    assert_eq!(lines(&["push"], &role).1.len(), 1, "it was not asked for");
-    let (code, said) = lines(&["push", "--health", "5"], &role);
-    assert_eq!((code, said.len()), (Some(0), 2));
-    let health: Vec<HealthReport> = serde_json::from_str(&said[1]).unwrap();
-    assert!(health[0].healthy);
-    role.health = vec![Health::Command(vec!["false".into()])];
-    assert_eq!(lines(&["push", "--health", "0"], &role).0, Some(1));
+    let sick = push(&role);
+    assert_eq!(sick.status, ApplyStatus::Failed);
+    assert!(sick.error.unwrap().starts_with("it was configured, and is not healthy: command test -e "));
+    assert!(
+        !tree.at("/var/lib/orch/complete.json").exists(),
+        "whoever looks later does not take it for done"
+    );
+    fs::write(&flag, "").unwrap();
+    let well = push(&role);
+    assert_eq!((well.status, well.attempts, well.health.len()), (ApplyStatus::Complete, 2, 1));
+    assert!(tree.at("/var/lib/orch/complete.json").exists());
+    fs::remove_file(&flag).unwrap();
+    assert_eq!(push(&role).status, ApplyStatus::Failed, "what was healthy once is looked at again");
     role.files = vec![file("/etc/passwd", "no")];
-    let (code, said) = lines(&["push", "--health", "5"], &role);
-    assert_eq!((code, said.len()), (Some(1), 1), "what failed is not checked");
+    assert_eq!(push(&role).health, [], "what failed is not checked");
+}
+
+#[test]
+fn work_ends_between_two_resources_when_its_time_is_over() {
+    let tree = Tree::new();
+    let mut role = role();
+    role.files = vec![file("/etc/motd", "hello\n")];
+    let output = tree.run(&["apply", "--limit", "0", "-"], &bytes(&role));
+    let report: ApplyReport = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(report.error.unwrap().starts_with("the time limit was reached before "));
+    assert!(!tree.at("/etc/motd").exists());
 }
 
 #[test]

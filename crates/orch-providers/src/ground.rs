@@ -99,7 +99,7 @@ impl Ground {
             let mut settings = SshSettings::new(base.state.ssh(), local.identity());
             settings.reach = fleet.settings.timeouts.boot.duration();
             settings.keep = base.keep;
-            settings.limits.apply = fleet.settings.timeouts.config.duration();
+            settings.limits.configure = fleet.settings.timeouts.config.duration();
             let way = Arc::new(local.way(settings));
             let provider = Arc::new(local.clone());
             ground.places.insert(name.clone(), Place { provider, transport: Arc::clone(&way) as _ });

@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use orch_model::{Config, Inspection};
 use orch_run::{Configured, Target, TransportError};
+use tokio::time::Instant;
 
 use crate::remote::{Remote, RunAs};
 
@@ -21,20 +22,28 @@ pub use program::{Binary, Program};
 /// How long each part may take.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
-    /// Making the configuration true.
-    pub apply: Duration,
-    /// Becoming healthy afterwards.
+    /// Making the configuration true and becoming healthy, the way there and back included.
+    pub configure: Duration,
+    /// How long of that it may take to become healthy.
     pub health: Duration,
     /// Looking at what differs.
     pub inspect: Duration,
-    /// What the way there and back may take on top of each.
+    /// What the way there and back may take.
     pub answer: Duration,
+}
+
+impl Limits {
+    /// How long the node itself may take where this much is left: it has to say that its time is over before nobody listens
+    /// any more.
+    fn of_node(&self, left: Duration) -> Duration {
+        left.saturating_sub(self.answer.min(left / 4))
+    }
 }
 
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            apply: Duration::from_mins(10),
+            configure: Duration::from_mins(10),
             health: Duration::from_mins(1),
             inspect: Duration::from_mins(1),
             answer: Duration::from_secs(15),
@@ -42,19 +51,20 @@ impl Default for Limits {
     }
 }
 
-/// Makes `config` true on a node and waits until it is healthy. Idempotent; a second time changes nothing.
+/// Makes `config` true on a node and waits until it is healthy, until `deadline`. Idempotent; a second time changes nothing.
 pub async fn configure(
     remote: &dyn Remote,
     program: &Program,
     target: &Target,
     config: &Config,
     limits: &Limits,
+    deadline: Instant,
 ) -> Result<Configured, TransportError> {
-    let (apply, health) = (seconds(limits.apply), seconds(limits.health));
-    let args = ["push", "--mode", "push", "--limit", &apply, "--health", &health];
-    let limit = limits.apply + limits.health + limits.answer;
+    let left = deadline.saturating_duration_since(Instant::now());
+    let (all, health) = (whole(limits.of_node(left)), seconds(limits.health));
+    let args = ["push", "--mode", "push", "--limit", &all, "--health", &health];
     target.progress.say("applying configuration");
-    let ended = program.run(remote, target, &args, &written(config), limit).await?;
+    let ended = program.run(remote, target, &args, &written(config), left).await?;
     if ended.code == Some(answer::LIMIT_REACHED) {
         // The node goes on without us otherwise, and whoever asks next would find it half-way.
         cancel(remote, program, limits.answer).await;
@@ -86,6 +96,11 @@ pub async fn cancel(remote: &dyn Remote, program: &Program, limit: Duration) {
 
 fn written(config: &Config) -> Vec<u8> {
     serde_json::to_vec(config).expect("a configuration can always be written as JSON")
+}
+
+/// Whole seconds, never more than there are and never none.
+fn whole(limit: Duration) -> String {
+    limit.as_secs().max(1).to_string()
 }
 
 /// Whole seconds, never less than asked for and never none.

@@ -108,6 +108,26 @@ pub enum TransportError {
         /// The last lines of what tells more.
         evidence: Vec<String>,
     },
+    /// It was at it when its time was over.
+    #[error("node `{node}` did not get done in time: {why}")]
+    Late {
+        /// The node.
+        node: Identity,
+        /// What was seen instead.
+        why: String,
+        /// The last lines of what tells more.
+        evidence: Vec<String>,
+    },
+    /// It answers, and does not let us in; or the way to it cannot be gone.
+    #[error("node `{node}` cannot be entered: {why}")]
+    Denied {
+        /// The node.
+        node: Identity,
+        /// What was seen instead.
+        why: String,
+        /// The last lines of what tells more.
+        evidence: Vec<String>,
+    },
     /// Another machine answers in its place: its key is not the one that was pinned.
     #[error("node `{node}` does not have the host key that it was made with, and is not spoken to: {why}")]
     Impostor {
@@ -136,7 +156,7 @@ impl TransportError {
 
     /// Whether a time limit was the cause.
     pub const fn is_late(&self) -> bool {
-        matches!(self, Self::Silent { .. })
+        matches!(self, Self::Silent { .. } | Self::Late { .. })
     }
 
     /// The last lines of what tells more.
@@ -144,6 +164,8 @@ impl TransportError {
         match self {
             Self::Unreachable { evidence, .. }
             | Self::Silent { evidence, .. }
+            | Self::Late { evidence, .. }
+            | Self::Denied { evidence, .. }
             | Self::Failed { evidence, .. } => evidence,
             Self::Impostor { .. } => &[],
         }
@@ -154,6 +176,12 @@ impl TransportError {
         match self {
             Self::Silent { node, .. } => format!(
                 "see what `{node}` is doing, and run again; `settings.timeouts.boot` in the manifest gives it more time"
+            ),
+            Self::Late { node, .. } => format!(
+                "see what takes `{node}` so long, and run again; `settings.timeouts.config` in the manifest gives it more time"
+            ),
+            Self::Denied { node, .. } => format!(
+                "see whether `{node}` still knows the key and the account that orch comes in with; `destroy` and `create` give it new ones"
             ),
             Self::Unreachable { node, .. } => {
                 format!("see whether `{node}` is up and its network works, and run again")

@@ -3,6 +3,7 @@
 mod config;
 mod disk;
 mod drivers;
+mod health;
 mod interrupt;
 mod lies;
 mod link;

@@ -18,6 +18,12 @@ fn a_server_that_never_answers_costs_its_node_the_time_limit_and_the_others_noth
     lab.orch(CREATE).ends_with(0);
     let server = server(&lab, "lab-mute").expect("the node has a server");
     kill(server, Signal::STOP);
+    // What cannot be asked is not known to be as wanted.
+    let config = lab.orch("config -M lab -H father --json").ends_with(2);
+    assert_eq!(
+        (&config.node("mute")["status"], &config.node("other")["status"]),
+        (&"failed".into(), &"unchanged".into())
+    );
     edit(&lab);
 
     let began = Instant::now();

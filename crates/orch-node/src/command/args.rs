@@ -8,6 +8,7 @@ use std::time::Duration;
 use orch_model::{Digest, Mode};
 
 use super::config::Origin;
+use crate::worker::Terms;
 
 pub(super) const USAGE: &str = "\
 orch-node [--root DIR] COMMAND
@@ -15,9 +16,10 @@ orch-node [--root DIR] COMMAND
 With --root, the files of that tree are worked on; its programs are not run, and the machine is left alone.
 
   push [--mode MODE] [--limit SECONDS] [--health SECONDS]
-                          apply the configuration on standard input, by a worker that survives this process
-  apply [--mode MODE] [--limit SECONDS] FILE|-
-                          apply a configuration in this process
+                          apply the configuration on standard input, by a worker that survives this process, and wait
+                          until the node is healthy, for at most --health of the --limit
+  apply [--mode MODE] [--limit SECONDS] [--health SECONDS] FILE|-
+                          the same in this process
   inspect                 say what differs from the configuration on standard input, and change nothing
   health [--limit SECONDS]
                           repeat the health checks of the configuration on standard input until they pass
@@ -45,9 +47,9 @@ pub(super) struct Args {
 /// What is asked.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Order {
-    Push { mode: Mode, limit: Duration, health: Option<Duration> },
-    Worker { digest: Digest, mode: Mode },
-    Apply { from: Origin, mode: Mode, limit: Duration },
+    Push(Terms),
+    Worker { digest: Digest, terms: Terms },
+    Apply { from: Origin, terms: Terms },
     Inspect,
     Health { limit: Duration },
     Report,
@@ -61,7 +63,7 @@ pub(super) enum Order {
 impl Order {
     /// Whether it changes something on the node.
     pub(super) const fn changes(&self) -> bool {
-        matches!(self, Self::Push { .. } | Self::Worker { .. } | Self::Apply { .. } | Self::Cancel { .. })
+        matches!(self, Self::Push(_) | Self::Worker { .. } | Self::Apply { .. } | Self::Cancel { .. })
     }
 }
 
@@ -85,19 +87,10 @@ impl Words {
 
     fn order(&mut self) -> Result<Order, String> {
         let name = self.next().ok_or("it is not said what to do")?;
-        let mode = |words: &mut Self| words.value("--mode").map(|mode| mode.unwrap_or(Mode::Push));
         Ok(match name.to_str() {
-            Some("push") => Order::Push {
-                mode: mode(self)?,
-                limit: self.seconds("--limit")?.unwrap_or(LIMIT),
-                health: self.seconds("--health")?,
-            },
-            Some("worker") => Order::Worker { mode: mode(self)?, digest: self.digest()? },
-            Some("apply") => Order::Apply {
-                mode: mode(self)?,
-                limit: self.seconds("--limit")?.unwrap_or(LIMIT),
-                from: self.origin()?,
-            },
+            Some("push") => Order::Push(self.terms()?),
+            Some("worker") => Order::Worker { terms: self.terms()?, digest: self.digest()? },
+            Some("apply") => Order::Apply { terms: self.terms()?, from: self.origin()? },
             Some("inspect") => Order::Inspect,
             Some("health") => Order::Health { limit: self.seconds("--limit")?.unwrap_or(HEALTH_LIMIT) },
             Some("report") => Order::Report,
@@ -107,6 +100,14 @@ impl Words {
             Some("--version" | "-V" | "version") => Order::Version,
             Some("--help" | "-h" | "help") => Order::Help,
             _ => return Err(format!("`{}` is not something it does", name.display())),
+        })
+    }
+
+    fn terms(&mut self) -> Result<Terms, String> {
+        Ok(Terms {
+            mode: self.value("--mode")?.unwrap_or(Mode::Push),
+            limit: self.seconds("--limit")?.unwrap_or(LIMIT),
+            health: self.seconds("--health")?.unwrap_or(HEALTH_LIMIT),
         })
     }
 
@@ -163,11 +164,12 @@ mod tests {
     #[test]
     fn what_is_asked_is_understood_wherever_options_stand() {
         let push = parse("push --health 5 --limit 9").unwrap();
-        let (limit, health) = (Duration::from_secs(9), Some(Duration::from_secs(5)));
-        assert_eq!(push.order, Order::Push { mode: Mode::Push, limit, health });
+        let (limit, health) = (Duration::from_secs(9), Duration::from_secs(5));
+        assert_eq!(push.order, Order::Push(Terms { mode: Mode::Push, limit, health }));
         assert_eq!(parse("--root /x inspect").unwrap(), Args { root: "/x".into(), order: Order::Inspect });
         let apply = parse("apply - --mode pull").unwrap();
-        assert_eq!(apply.order, Order::Apply { from: Origin::Input, mode: Mode::Pull, limit: LIMIT });
+        let terms = Terms { mode: Mode::Pull, limit: LIMIT, health: HEALTH_LIMIT };
+        assert_eq!(apply.order, Order::Apply { from: Origin::Input, terms });
     }
 
     #[test]

@@ -6,9 +6,8 @@ mod config;
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::process::ExitCode;
-use std::time::Duration;
 
-use orch_model::{ApplyReport, ApplyStatus, Config, Digest, HealthReport, Inspection, Mode};
+use orch_model::{ApplyReport, ApplyStatus, Config, Digest, HealthReport, Inspection};
 use serde::Serialize;
 
 use crate::apply;
@@ -19,7 +18,7 @@ use crate::init;
 use crate::node::Node;
 use crate::push::{Pushed, push};
 use crate::state::{ApplyLock, State};
-use crate::worker::{self, say};
+use crate::worker::{self, Terms, say};
 use args::{Args, Order, USAGE};
 use config::Origin;
 
@@ -61,16 +60,16 @@ fn carry_out(args: Args) -> ExitCode {
 
 fn on_node(node: &Node, order: Order) -> ExitCode {
     match order {
-        Order::Push { mode, limit, health } => with_config(&Origin::Input, |config| {
-            let pushed = push(node, config, mode, limit).unwrap_or_else(|error| {
+        Order::Push(terms) => with_config(&Origin::Input, |config| {
+            let pushed = push(node, config, terms).unwrap_or_else(|error| {
                 // Whoever pushed gets a report in any case, also where none could be kept.
-                Pushed::Ended(Box::new(apply::failed(config, mode, 1, &error.in_full())))
+                Pushed::Ended(Box::new(apply::failed(config, terms.mode, 1, &error.in_full())))
             });
-            answer_push(node, config, pushed, health)
+            answer_push(pushed)
         }),
-        Order::Worker { digest, mode } => worker::work(node, digest, mode),
-        Order::Apply { from, mode, limit } => {
-            with_config(&from, |config| ended(apply_here(node, config, mode, limit), answer_apply))
+        Order::Worker { digest, terms } => worker::work(node, digest, terms),
+        Order::Apply { from, terms } => {
+            with_config(&from, |config| ended(apply_here(node, config, terms), answer_apply))
         }
         Order::Inspect => {
             with_config(&Origin::Input, |config| ended(inspect(node, config), |seen| print(&seen)))
@@ -102,35 +101,22 @@ fn ended<T>(result: Result<T, ApplyError>, answer: impl FnOnce(T) -> ExitCode) -
     }
 }
 
-fn answer_push(node: &Node, config: &Config, pushed: Pushed, health: Option<Duration>) -> ExitCode {
-    let report = match pushed {
-        Pushed::Ended(report) => *report,
+fn answer_push(pushed: Pushed) -> ExitCode {
+    match pushed {
+        Pushed::Ended(report) => answer_apply(Some(*report)),
         Pushed::LimitReached(why) => {
             say(&format!("the time limit was reached: {why}, and goes on; `orch-node cancel` ends it"));
-            return ExitCode::from(LIMIT);
+            ExitCode::from(LIMIT)
         }
-    };
-    let is_complete = report.status == ApplyStatus::Complete;
-    let code = answer_apply(Some(report));
-    match health {
-        Some(limit) if is_complete && !config.role.health.is_empty() => {
-            answer_health(&health::wait_until_healthy(node, config, limit))
-        }
-        _ => code,
     }
 }
 
 /// Applies in this process.
-fn apply_here(
-    node: &Node,
-    config: &Config,
-    mode: Mode,
-    limit: Duration,
-) -> Result<Option<ApplyReport>, ApplyError> {
+fn apply_here(node: &Node, config: &Config, terms: Terms) -> Result<Option<ApplyReport>, ApplyError> {
     let state = State::make(node)?;
-    let Some(lock) = ApplyLock::wait(&state, limit)? else { return Ok(None) };
+    let Some(lock) = ApplyLock::wait(&state, terms.limit)? else { return Ok(None) };
     state.hand_over(config)?;
-    let applied = worker::apply_locked(node, &state, &lock, config.digest(), mode);
+    let applied = worker::apply_locked(node, &state, &lock, config.digest(), terms);
     applied.map(Some).map_err(|error| ApplyError::Impossible(crate::error::in_full(&error)))
 }
 

@@ -31,13 +31,11 @@ pub(crate) fn check(node: &Node, config: &Config) -> Vec<HealthReport> {
 pub(crate) fn wait_until_healthy(node: &Node, config: &Config, limit: Duration) -> Vec<HealthReport> {
     let checks = Checks::of(node, config);
     let deadline = Instant::now() + limit;
+    let left = || deadline.saturating_duration_since(Instant::now());
     let mut reports = checks.all(ONE_CHECK.min(limit));
-    while Instant::now() < deadline && reports.iter().any(|report| !report.healthy) {
-        std::thread::sleep(PAUSE.min(deadline.saturating_duration_since(Instant::now())));
-        let left = deadline.saturating_duration_since(Instant::now()).max(PAUSE).min(ONE_CHECK);
-        for (check, report) in checks.list.iter().zip(&mut reports).filter(|(_, report)| !report.healthy) {
-            *report = checks.one(check, left);
-        }
+    while !left().is_zero() && reports.iter().any(|report| !report.healthy) {
+        std::thread::sleep(PAUSE.min(left()));
+        checks.again(&mut reports, left().max(PAUSE).min(ONE_CHECK));
     }
     reports
 }
@@ -74,6 +72,16 @@ impl<'a> Checks<'a> {
         })
     }
 
+    /// Does those that failed once more, all at the same time.
+    fn again(&self, reports: &mut [HealthReport], limit: Duration) {
+        std::thread::scope(|scope| {
+            let failed = self.list.iter().zip(reports).filter(|(_, report)| !report.healthy);
+            for (check, report) in failed {
+                scope.spawn(move || *report = self.one(check, limit));
+            }
+        });
+    }
+
     fn one(&self, check: &Health, limit: Duration) -> HealthReport {
         let (words, outcome) = match check {
             Health::Tcp(port) if self.missing_ssh == Some(*port) => {
@@ -99,11 +107,14 @@ fn tcp(port: u16, limit: Duration) -> Result<(), String> {
         .map_err(|why| why.to_string())
 }
 
-/// Connects to the first of these addresses that answers.
+/// Connects to the first of these addresses that answers, within one limit for all of them.
 fn connect(addresses: &[SocketAddr], limit: Duration) -> io::Result<TcpStream> {
+    let deadline = Instant::now() + limit;
     let mut first = None;
     for address in addresses {
-        match TcpStream::connect_timeout(address, limit) {
+        // A limit of nothing would be refused as a mistake.
+        let left = deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
+        match TcpStream::connect_timeout(address, left) {
             Ok(stream) => return Ok(stream),
             Err(error) => first = first.or(Some(error)),
         }

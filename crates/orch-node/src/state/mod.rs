@@ -54,13 +54,9 @@ impl State {
 
     /// The report of the last apply, however it went.
     pub(crate) fn report(&self) -> Result<Option<ApplyReport>, ApplyError> {
-        let complete = self.read_report(COMPLETE)?;
+        // Where both are there, by whatever accident, the worse one counts: applying again heals, and looking away does not.
         let failed = self.read_report(FAILED)?;
-        Ok(match (complete, failed) {
-            // Both are there where a cut came between writing the newer and removing the older.
-            (Some(complete), Some(failed)) => Some(newer(complete, failed)),
-            (complete, failed) => complete.or(failed),
-        })
+        failed.map_or_else(|| self.read_report(COMPLETE), |failed| Ok(Some(failed)))
     }
 
     /// The configuration that was last made true, where the last one was.
@@ -75,14 +71,14 @@ impl State {
         Ok(last.map_or(1, |report| report.attempts.saturating_add(1)))
     }
 
-    /// Keeps a report, and then takes the other kind away.
+    /// Keeps a report, and takes the other kind away before: a cut in between leaves none, and never two.
     pub(crate) fn keep(&self, report: &ApplyReport) -> Result<(), ApplyError> {
         let (name, other) = match report.status {
             ApplyStatus::Complete => (COMPLETE, FAILED),
             ApplyStatus::Failed => (FAILED, COMPLETE),
         };
-        self.write(name, &to_json(report))?;
-        self.folder.remove(OsStr::new(other))
+        self.folder.remove(OsStr::new(other))?;
+        self.write(name, &to_json(report))
     }
 
     /// Lays a configuration down for the worker, unless it is the one that the node has.
@@ -102,8 +98,9 @@ impl State {
         let config = incoming.ok_or_else(|| {
             ApplyError::Impossible(format!("no configuration {} was handed over", digest.short()))
         })?;
-        if self.folder.holds(OsStr::new(SPEC)) {
-            self.folder.rename(OsStr::new(SPEC), OsStr::new(PREVIOUS))?;
+        // Copied and not renamed, so that there is one at every moment.
+        if let Some(text) = self.folder.text(OsStr::new(SPEC))? {
+            self.write(PREVIOUS, &text)?;
         }
         self.folder.rename(OsStr::new(INCOMING), OsStr::new(SPEC))?;
         Ok(config)
@@ -147,11 +144,6 @@ impl State {
     fn write(&self, name: &str, content: &[u8]) -> Result<(), ApplyError> {
         self.folder.write(OsStr::new(name), &Wanted { content, mode: 0o600, owner: Owner::ROOT })
     }
-}
-
-fn newer(one: ApplyReport, other: ApplyReport) -> ApplyReport {
-    let time = |report: &ApplyReport| report.finished_at.parse::<jiff::Timestamp>().ok();
-    if time(&one) > time(&other) { one } else { other }
 }
 
 fn to_json(value: &impl serde::Serialize) -> Vec<u8> {

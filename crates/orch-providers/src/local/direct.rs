@@ -1,6 +1,7 @@
 //! The way into a machine that has no SSH server: straight into its namespaces, with the same words as over SSH.
 
 use std::ffi::OsString;
+use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
@@ -39,6 +40,36 @@ impl Direct {
         ];
         line.extend(argv.iter().map(OsString::from));
         line
+    }
+}
+
+/// Work that a machine does for us. Let go of before it has answered, the machine is told to end it, by a process that
+/// outlives this one: the work is not a child of ours, and would go on.
+pub(super) struct Work<'d> {
+    direct: &'d Direct,
+    cancel: Option<Vec<String>>,
+}
+
+impl<'d> Work<'d> {
+    /// Work that this command line cancels.
+    pub(super) const fn begin(direct: &'d Direct, cancel: Vec<String>) -> Self {
+        Self { direct, cancel: Some(cancel) }
+    }
+
+    /// It has answered.
+    pub(super) fn end(mut self) {
+        self.cancel = None;
+    }
+}
+
+impl Drop for Work<'_> {
+    fn drop(&mut self) {
+        let Some(cancel) = self.cancel.take() else { return };
+        let line = self.direct.command_line(&cancel);
+        let mut command = std::process::Command::new(&line[0]);
+        command.args(&line[1..]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        // A machine that cannot be told goes on until its own limit.
+        let _ = command.process_group(0).spawn();
     }
 }
 

@@ -9,9 +9,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 use orch_model::{Config, Inspection, RootLogin};
 use orch_run::{Configured, Door, Ended, Permit, Target, Transport, TransportError};
+use tokio::time::Instant;
 
 use super::boot::PROGRAM;
-use super::direct::Direct;
+use super::direct::{Direct, Work};
 use super::enter::CONNECT;
 use super::make::Maker;
 use super::power::{last_lines, refuses_root, ssh_port};
@@ -185,7 +186,11 @@ impl Transport for LocalWay {
         self.refresh(target).await?;
         if let Some(direct) = self.direct(target, Some(config))? {
             let program = Program::There(PROGRAM.into());
-            return push::configure(&direct, &program, target, config, &self.limits).await;
+            let deadline = Instant::now() + self.limits.configure;
+            let work = Work::begin(&direct, program.argv(&["cancel"]));
+            let ended = push::configure(&direct, &program, target, config, &self.limits, deadline).await;
+            work.end();
+            return ended;
         }
         tokio::select! {
             configured = self.ssh.configure(target, config, permit) => configured,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use orch_model::{ApplyReport, ApplyStatus, Config, HealthReport, Inspection, ResourceReport};
+use orch_model::{ApplyReport, ApplyStatus, Config, Inspection, ResourceReport};
 use orch_run::{Configured, Ended, Target, TransportError};
 use serde::de::DeserializeOwned;
 
@@ -30,11 +30,7 @@ pub(super) fn configured(
     if report.status == ApplyStatus::Failed {
         return Err(failed(what_failed(&report), with_stderr(details(&report), ended)));
     }
-    let health: Vec<HealthReport> = first(&mut lines).unwrap_or_default();
-    if health.iter().any(|check| !check.healthy) {
-        return Err(failed("it was configured, and is not healthy".into(), unhealthy(&health)));
-    }
-    if health.len() < config.role.health.len() {
+    if report.health.len() < config.role.health.len() {
         let why = "it was configured, and did not say whether it is healthy".into();
         return Err(failed(why, tail(&ended.stderr)));
     }
@@ -54,13 +50,17 @@ fn first<'a, T: DeserializeOwned>(lines: &mut impl Iterator<Item = &'a [u8]>) ->
 
 /// A program that ended without an answer.
 fn no_answer(ended: &Ended, target: &Target) -> TransportError {
+    let (node, evidence) = (target.identity.clone(), tail(&ended.stderr));
     let why = match ended.code {
+        Some(LIMIT_REACHED) => {
+            let why = "it was still at it when its time was over, and was told to stop".into();
+            return TransportError::Late { node, why, evidence };
+        }
         Some(NOT_FOUND) => "the program that configures it is not there yet".to_owned(),
-        Some(LIMIT_REACHED) => "it was not done within its time, and was told to stop".to_owned(),
         Some(code) => format!("the program that configures it ended with code {code} and no answer"),
         None => "the program that configures it was killed".to_owned(),
     };
-    TransportError::Failed { node: target.identity.clone(), why, evidence: tail(&ended.stderr) }
+    TransportError::Failed { node, why, evidence }
 }
 
 /// The words for a configuration that could not be made true.
@@ -76,15 +76,6 @@ fn details(report: &ApplyReport) -> Vec<String> {
     let told = resources.filter_map(|resource| Some((resource, resource.detail.as_deref()?)));
     let words = told.map(|(resource, detail)| format!("{} {}: {detail}", resource.kind, resource.name));
     words.map(|line| orch_model::printable(&line).into_owned()).take(EVIDENCE).collect()
-}
-
-fn unhealthy(health: &[HealthReport]) -> Vec<String> {
-    let failing = health.iter().filter(|check| !check.healthy);
-    let words = failing.map(|check| match &check.why {
-        Some(why) => format!("{}: {why}", check.check),
-        None => check.check.clone(),
-    });
-    words.map(|line| orch_model::printable(&line).into_owned()).collect()
 }
 
 /// What was skipped, with one note for each reason: `skipped: package htop, package vim (not installable here)`.

@@ -75,7 +75,7 @@ impl Program {
     }
 
     /// The command line that runs it.
-    pub(super) fn argv(&self, args: &[&str]) -> Vec<String> {
+    pub(crate) fn argv(&self, args: &[&str]) -> Vec<String> {
         std::iter::once(self.path()).chain(args.iter().copied()).map(str::to_owned).collect()
     }
 

@@ -32,7 +32,8 @@ impl Node {
     }
 
     async fn configure(&self, program: &Program, config: &Config) -> Result<Configured, TransportError> {
-        configure(self, program, &target(), config, &Limits::default()).await
+        let deadline = tokio::time::Instant::now() + Duration::from_secs(60);
+        configure(self, program, &target(), config, &Limits::default(), deadline).await
     }
 }
 
@@ -96,6 +97,7 @@ fn report(config: &Config, resources: Vec<ResourceReport>, error: Option<&str>) 
         finished_at: "2026-01-01T00:00:01Z".into(),
         attempts: 1,
         resources,
+        health: Vec::new(),
         error: error.map(str::to_owned),
     }
 }
@@ -139,12 +141,7 @@ async fn what_went_wrong_is_told_with_its_evidence() {
     let config = config("health: [ { tcp: 22 } ]");
     let broken = ResourceReport { detail: Some("no such owner".into()), ..resource("file", "/etc/motd") };
     let failed = report(&config, vec![broken], Some("file /etc/motd: no such owner"));
-    let complete = line(&report(&config, vec![], None));
-    let health = |healthy| HealthReport {
-        check: "tcp 22".into(),
-        healthy,
-        why: (!healthy).then(|| "connection refused".into()),
-    };
+    let complete = report(&config, vec![], None);
     let other = report(&self::config("config: { a: 1 }"), vec![], None);
     let cases = [
         (
@@ -153,12 +150,7 @@ async fn what_went_wrong_is_told_with_its_evidence() {
             vec!["file /etc/motd: no such owner", "a last word"],
         ),
         (
-            ended(1, &(complete.clone() + &line(&vec![health(false)]))),
-            "it was configured, and is not healthy",
-            vec!["tcp 22: connection refused"],
-        ),
-        (
-            ended(0, &complete),
+            ended(0, &line(&complete)),
             "it was configured, and did not say whether it is healthy",
             vec!["a last word"],
         ),
@@ -167,7 +159,6 @@ async fn what_went_wrong_is_told_with_its_evidence() {
             "it answered for another configuration, of `m.web@father`",
             vec!["a last word"],
         ),
-        (ended(4, ""), "it was not done within its time, and was told to stop", vec!["a last word"]),
         (ended(127, ""), "the program that configures it is not there yet", vec!["a last word"]),
         (
             ended(126, "{}"),
@@ -188,11 +179,30 @@ async fn what_went_wrong_is_told_with_its_evidence() {
             format!("node `m.web@father` could not apply its configuration: {why}")
         );
         assert_eq!(error.evidence(), evidence, "{why}");
-        let is_told = node.asked().contains(&"cancel".to_owned());
-        assert_eq!(is_told, answer.code == Some(4), "who is late is told to stop, and nobody else: {why}");
+        assert_eq!(node.asked(), ["push"], "who is not late is not told to stop: {why}");
     }
-    let healthy = ended(0, &(complete + &line(&vec![health(true)])));
+    let check = HealthReport { check: "tcp 22".into(), healthy: true, why: None };
+    let healthy = ended(0, &line(&ApplyReport { health: vec![check], ..complete }));
     assert!(Node::answering([Ok(healthy)]).configure(&there(), &config).await.is_ok(), "the control");
+}
+
+#[tokio::test]
+async fn who_is_late_is_told_to_stop_and_counts_as_a_time_limit() {
+    let node = Node::answering([Ok(ended(4, ""))]);
+    let error = node.configure(&there(), &config("")).await.unwrap_err();
+    assert!(error.is_late() && !error.is_passing(), "{error}");
+    assert_eq!(
+        (error.evidence(), node.asked()),
+        (&["a last word".to_owned()][..], vec!["push".to_owned(), "cancel".to_owned()])
+    );
+}
+
+#[test]
+fn a_node_says_that_its_time_is_over_before_nobody_listens_any_more() {
+    let limits = Limits::default();
+    for (left, of_node) in [(600, 585), (40, 30), (0, 0)] {
+        assert_eq!(limits.of_node(Duration::from_secs(left)), Duration::from_secs(of_node));
+    }
 }
 
 #[tokio::test]

@@ -91,7 +91,7 @@ impl Refusal {
         let node = node.clone();
         match kind {
             Kind::Impostor => TransportError::Impostor { node, why },
-            Kind::Denied => TransportError::Failed { node, why, evidence },
+            Kind::Denied => TransportError::Denied { node, why, evidence },
             Kind::Passing => TransportError::Unreachable { node, why, evidence },
             Kind::Silent => TransportError::Silent { node, why, evidence },
         }

@@ -22,10 +22,11 @@ impl Transport for Ssh {
         config: &Config,
         permit: &Permit,
     ) -> Result<Configured, TransportError> {
+        let deadline = Instant::now() + self.settings().limits.configure;
         target.needs(permit)?;
         let way = self.way(target).await?;
         let mut work = Work { ssh: self, program: &way.program, connection: None };
-        let ended = self.push_until_answered(target, config, &way, &mut work).await;
+        let ended = self.push_until_answered(target, config, &way, &mut work, deadline).await;
         work.connection = None;
         ended
     }
@@ -38,14 +39,15 @@ impl Ssh {
         config: &Config,
         way: &Way,
         work: &mut Work<'_>,
+        deadline: Instant,
     ) -> Result<Configured, TransportError> {
         let settings = self.settings();
-        let deadline = Instant::now() + settings.limits.apply + settings.limits.health;
         let (mut wait, mut is_first) = (settings.first_wait, true);
         loop {
             let connection = Arc::new(self.reach_by(target, way).await?);
             work.connection = Some(Arc::clone(&connection));
-            let ended = push::configure(&*connection, &way.program, target, config, &settings.limits).await;
+            let (program, limits) = (&way.program, &settings.limits);
+            let ended = push::configure(&*connection, program, target, config, limits, deadline).await;
             match ended {
                 Err(error) if error.is_passing() && Instant::now() + wait < deadline => {
                     target.progress.say("the connection broke, connecting again");

@@ -35,6 +35,7 @@ impl StandIn {
             detail: None,
         };
         let answer = ApplyReport {
+            health: Vec::new(),
             phase: "config".into(),
             status: ApplyStatus::Complete,
             node: config.node.clone(),

@@ -78,8 +78,8 @@ impl Standing {
 }
 
 /// What was observed, where a node that says it has drifted counts as one whose configuration is not known: a plan then
-/// applies it anew. Asks every picked node that runs, all at once and each for at most `deadline`; what a node that does
-/// not answer has is taken from its host.
+/// applies it anew. Asks every picked node that runs, all at once and each for at most `deadline`; of one that does not
+/// answer nothing is known either.
 pub async fn minding_drift(
     fleet: &Fleet,
     only: &Selection,
@@ -91,11 +91,13 @@ pub async fn minding_drift(
     let inspected = inspect_all(fleet, &nodes, observed, doors, deadline).await;
     let mut minded = observed.clone();
     for (node, inspected) in nodes.iter().zip(&inspected) {
-        if let Some(Inspected::Seen(inspection)) = inspected {
-            let known = inspection.applied.map_or(Applied::Never, Applied::Digest);
-            let applied = if inspection.drift().next().is_some() { Applied::Unknown } else { known };
-            set_applied(fleet, node, applied, &mut minded);
-        }
+        let applied = match inspected {
+            Some(Inspected::Seen(inspection)) if inspection.drift().next().is_some() => Applied::Unknown,
+            Some(Inspected::Seen(inspection)) => inspection.applied.map_or(Applied::Never, Applied::Digest),
+            Some(Inspected::Unreached { .. }) => Applied::Unknown,
+            Some(Inspected::Reached) | None => continue,
+        };
+        set_applied(fleet, node, applied, &mut minded);
     }
     Ok(minded)
 }
