@@ -118,7 +118,15 @@ pub enum TransportError {
         /// The last lines of what tells more.
         evidence: Vec<String>,
     },
-    /// It answers, and does not let us in; or the way to it cannot be gone.
+    /// It was not even asked: what was to be said to it, or the way to it, makes no sense.
+    #[error("node `{node}` was not asked: {why}")]
+    Unasked {
+        /// The node.
+        node: Identity,
+        /// Why not.
+        why: String,
+    },
+    /// It answers, and does not let us in.
     #[error("node `{node}` cannot be entered: {why}")]
     Denied {
         /// The node.
@@ -167,7 +175,7 @@ impl TransportError {
             | Self::Late { evidence, .. }
             | Self::Denied { evidence, .. }
             | Self::Failed { evidence, .. } => evidence,
-            Self::Impostor { .. } => &[],
+            Self::Impostor { .. } | Self::Unasked { .. } => &[],
         }
     }
 
@@ -183,6 +191,7 @@ impl TransportError {
             Self::Denied { node, .. } => format!(
                 "see whether `{node}` still knows the key and the account that orch comes in with; `destroy` and `create` give it new ones"
             ),
+            Self::Unasked { .. } => "mend what is said to be wrong here, and run again".into(),
             Self::Unreachable { node, .. } => {
                 format!("see whether `{node}` is up and its network works, and run again")
             }

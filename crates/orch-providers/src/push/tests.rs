@@ -32,7 +32,7 @@ impl Node {
     }
 
     async fn configure(&self, program: &Program, config: &Config) -> Result<Configured, TransportError> {
-        let deadline = tokio::time::Instant::now() + Duration::from_secs(60);
+        let deadline = tokio::time::Instant::now() + Duration::from_mins(1);
         configure(self, program, &target(), config, &Limits::default(), deadline).await
     }
 }

@@ -20,8 +20,10 @@ pub(super) struct Refusal {
 pub(super) enum Kind {
     /// Another machine answers: it must not be spoken to.
     Impostor,
-    /// It answers, and does not let us in, or the way to it cannot even be said.
+    /// It answers, and does not let us in.
     Denied,
+    /// What is to be said to it, or the way to it, makes no sense.
+    Unusable,
     /// Asking again may help.
     Passing,
     /// It was asked again and again, until the time was over.
@@ -57,7 +59,7 @@ impl Refusal {
                 format!("it shows another host key than the one that was pinned{}", key_shown(&lines))
             }
             Kind::Denied => format!("it does not let us in: {}", tidy(last)),
-            Kind::Passing | Kind::Silent => tidy(last),
+            Kind::Passing | Kind::Silent | Kind::Unusable => tidy(last),
         };
         Self { kind, why, evidence: tail(log) }
     }
@@ -76,7 +78,7 @@ impl Refusal {
 
     /// A way that cannot be gone.
     pub(super) fn unusable(why: impl Into<String>) -> Self {
-        Self { kind: Kind::Denied, why: why.into(), evidence: Vec::new() }
+        Self { kind: Kind::Unusable, why: why.into(), evidence: Vec::new() }
     }
 
     /// The same of a hop on the way, which is named.
@@ -91,6 +93,7 @@ impl Refusal {
         let node = node.clone();
         match kind {
             Kind::Impostor => TransportError::Impostor { node, why },
+            Kind::Unusable => TransportError::Unasked { node, why },
             Kind::Denied => TransportError::Denied { node, why, evidence },
             Kind::Passing => TransportError::Unreachable { node, why, evidence },
             Kind::Silent => TransportError::Silent { node, why, evidence },

@@ -54,7 +54,7 @@ async fn a_node_that_does_not_let_us_in_is_not_asked_again() {
     let server = Plan::new(&other).start();
     let begun = Instant::now();
     let error = scene.ssh.reach(&scene.node(vec![server.plan.hop("web")])).await.err().unwrap();
-    assert!(matches!(error, TransportError::Failed { .. }), "{error}");
+    assert!(matches!(error, TransportError::Denied { .. }), "{error}");
     assert!(error.to_string().contains("it does not let us in"), "{error}");
     assert!(begun.elapsed() < Duration::from_secs(10), "asking again cannot help");
 }

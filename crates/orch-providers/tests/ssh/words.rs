@@ -169,7 +169,7 @@ async fn what_cannot_be_a_program_is_refused_before_anything_is_said() {
     let node = scene.node(vec![server.plan.hop("web")]);
     for words in [&[][..], &[""], &["-c"], &["A=b"]] {
         let error = scene.ssh.exec(&node, &argv(words), SOON).await.unwrap_err();
-        assert!(matches!(error, TransportError::Failed { .. }), "{words:?}: {error}");
+        assert!(matches!(error, TransportError::Unasked { .. }), "{words:?}: {error}");
     }
     assert_eq!(server.accepted(), 0);
 }
