@@ -33,25 +33,29 @@ fn main() {
     beside_ansible();
 }
 
-/// What it costs to make nodes without a configuration, to look at them, and what an idle one uses.
+/// What it costs to make nodes without a configuration, to configure them, to do nothing to them afterwards, and what an
+/// idle one uses.
 fn creating() {
     println!(
-        "| nodes | create | CPU per node | no-op create | destroy | memory per idle node, without sshd |"
+        "| nodes | create | CPU per node | configure | no-op create, configured | destroy | memory per idle node, without sshd |"
     );
-    println!("|---:|---:|---:|---:|---:|---:|");
+    println!("|---:|---:|---:|---:|---:|---:|---:|");
     for nodes in [1, 20, 100] {
         let site = Site::bare(nodes);
         // The first one prepares the image that the others are copied from.
         site.orch("create --only node-1");
         site.orch("destroy --yes");
         let made = measure(|| site.orch("create"));
+        site.give_spec();
+        let configured = measure(|| site.orch("create"));
         let noop = measure(|| site.orch("create"));
         let memory = site.memory_of_inits() / nodes;
         let gone = measure(|| site.orch("destroy --yes"));
         println!(
-            "| {nodes} | {} | {} | {} | {} | {:.1} MiB |",
+            "| {nodes} | {} | {} | {} | {} | {} | {:.1} MiB |",
             millis(made.wall),
             millis(made.cpu / u32::try_from(nodes).unwrap()),
+            millis(configured.wall),
             millis(noop.wall),
             millis(gone.wall),
             f64::from(u32::try_from(memory).unwrap()) / 1024.0
@@ -73,7 +77,7 @@ fn beside_ansible() {
         inventory.copy("warm\n");
         site.change("warm\n");
         site.orch("config");
-        let mut times = [(); 6].map(|()| Vec::new());
+        let mut times = [(); 8].map(|()| Vec::new());
         for turn in 0..TURNS {
             let text = format!("turn {turn} of {nodes}\n");
             site.change(&text);
@@ -81,11 +85,15 @@ fn beside_ansible() {
             times[1].push(measure(|| inventory.copy(&text)).wall);
             times[2].push(measure(|| site.orch("create")).wall);
             times[3].push(measure(|| inventory.copy(&text)).wall);
-            times[4].push(measure(|| site.orch("exec -- true")).wall);
-            times[5].push(measure(|| inventory.raw("true")).wall);
+            times[4].push(measure(|| site.orch("config")).wall);
+            times[5].push(measure(|| inventory.copy(&text)).wall);
+            times[6].push(measure(|| site.orch("exec -- true")).wall);
+            times[7].push(measure(|| inventory.raw("true")).wall);
             site.assert_all_have(&text);
         }
-        for (row, what) in ["a changed file", "nothing to do", "exec true"].into_iter().enumerate() {
+        let rows =
+            ["a changed file", "nothing to do, seen from outside", "nothing to do, asked", "exec true"];
+        for (row, what) in rows.into_iter().enumerate() {
             let (ours, theirs) = (median(&mut times[2 * row]), median(&mut times[2 * row + 1]));
             let ratio = theirs.as_secs_f64() / ours.as_secs_f64();
             println!("| {nodes} | {what} | {} | {} | {ratio:.1} |", millis(ours), millis(theirs));

@@ -25,6 +25,21 @@ impl Site {
 
     fn with(nodes: usize, spec: &str) -> Self {
         let site = Self { folder: TempDir::new().unwrap(), nodes };
+        site.write("site.yaml", "{ name: bench, node_user: root, timezone: UTC }\n");
+        site.write("hosts/here.yaml", "{ provider: local, images: { \"*\": this-machine } }\n");
+        site.write("presets/small.yaml", "{ cores: 1, memory: 512, disk: 1 }\n");
+        site.write_manifest(spec);
+        site.change("first\n");
+        site
+    }
+
+    /// Has the nodes be configured from now on.
+    pub(crate) fn give_spec(&self) {
+        self.write_manifest("spec: motd, ");
+    }
+
+    fn write_manifest(&self, spec: &str) {
+        let nodes = self.nodes;
         let count = if nodes > 1 { format!("count: {nodes}, ") } else { String::new() };
         let name = if nodes > 1 { "node" } else { "node-1" };
         let manifest = format!(
@@ -32,12 +47,7 @@ impl Site {
              nodes: [{{ name: {name}, {count}type: vm, {spec}preset: small, image: any }}] }}\n",
             nodes.max(16)
         );
-        site.write("site.yaml", "{ name: bench, node_user: root, timezone: UTC }\n");
-        site.write("hosts/here.yaml", "{ provider: local, images: { \"*\": this-machine } }\n");
-        site.write("presets/small.yaml", "{ cores: 1, memory: 512, disk: 1 }\n");
-        site.write("manifests/bench.yaml", &manifest);
-        site.change("first\n");
-        site
+        self.write("manifests/bench.yaml", &manifest);
     }
 
     fn write(&self, path: &str, text: &str) {
