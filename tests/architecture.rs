@@ -23,7 +23,7 @@ const EDGES: [(&str, &[&str]); 7] = [
 
 /// Crates that see no file, variable, clock or network, and what they may use from outside.
 const PURE: [(&str, &[&str]); 2] = [
-    ("orch-model", &["granit-parser", "serde", "serde_json", "sha2", "toml"]),
+    ("orch-model", &["base64", "granit-parser", "hmac", "serde", "serde_json", "sha2", "toml", "zeroize"]),
     ("orch-plan", &["serde", "uuid"]),
 ];
 

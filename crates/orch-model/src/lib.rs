@@ -24,10 +24,12 @@ mod identity;
 mod nearest;
 mod printable;
 mod problem;
+pub mod pull;
 mod resolve;
 mod schema;
 mod source;
 mod text;
+pub mod token;
 mod unit;
 mod word;
 
