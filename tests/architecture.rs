@@ -10,15 +10,16 @@ use std::process::Command;
 use serde_json::Value as Json;
 
 /// The crates of the workspace and what each may use of the others, tests included. Arrows point one way only:
-/// model <- plan <- run <- providers <- cli, model <- node <- providers.
-const EDGES: [(&str, &[&str]); 7] = [
+/// model <- plan <- run <- providers <- cli, model <- node <- providers, run <- server <- cli.
+const EDGES: [(&str, &[&str]); 8] = [
     ("orch-model", &[]),
     ("orch-plan", &["orch-model"]),
     ("orch-dag", &[]),
     ("orch-run", &["orch-dag", "orch-model", "orch-plan", "orch-run"]),
     ("orch-node", &["orch-model"]),
     ("orch-providers", &["orch-model", "orch-node", "orch-plan", "orch-run"]),
-    ("orch-cli", &["orch-model", "orch-node", "orch-plan", "orch-providers", "orch-run"]),
+    ("orch-server", &["orch-model", "orch-node", "orch-run"]),
+    ("orch-cli", &["orch-model", "orch-node", "orch-plan", "orch-providers", "orch-run", "orch-server"]),
 ];
 
 /// Crates that see no file, variable, clock or network, and what they may use from outside.

@@ -18,7 +18,7 @@ use crate::files::{
 use crate::problem::{Problem, Problems};
 use crate::source::{FileKind, Source, Sources};
 use crate::text::{self, Finding, Reporter};
-use crate::word::{HostName, ManifestName, PostureName, PresetName, SpecName};
+use crate::word::{HostName, ManifestName, PostureName, PresetName, SiteName, SpecName};
 
 /// Which files are looked at.
 #[derive(Debug, Clone, Copy)]
@@ -80,6 +80,17 @@ impl Catalog<'_> {
     /// take each other's machines for their own.
     pub fn is_site_named(&self) -> bool {
         self.site.value.as_ref().is_some_and(|site| site.name.is_some() || site.defaults().domain.is_some())
+    }
+
+    /// The mark of everything that the site owns.
+    pub fn site_name(&self) -> SiteName {
+        self.site.value.as_ref().map_or_else(|| Site::placeholder().site_name(), Site::site_name)
+    }
+
+    /// Whether tokens without audience and expiry are still taken.
+    pub fn accepts_legacy_tokens(&self) -> bool {
+        let server = self.site.value.as_ref().and_then(|site| site.server.as_ref());
+        server.is_some_and(|server| server.accept_legacy_tokens)
     }
 
     /// The names of the manifests, read or not.

@@ -165,6 +165,11 @@ impl Sources {
         self.files.iter()
     }
 
+    /// Whether there is a file of this kind and name.
+    pub fn holds(&self, kind: FileKind, name: &str) -> bool {
+        self.of_kind(kind).any(|source| source.place.stem == name)
+    }
+
     /// The files of one kind, in order.
     pub fn of_kind(&self, kind: FileKind) -> impl Iterator<Item = &Source> {
         self.files.iter().filter(move |source| source.place.kind == kind)

@@ -74,6 +74,11 @@ impl StateDir {
         self.root.join("ssh")
     }
 
+    /// The folder of what servers of sites keep; it need not exist.
+    pub fn server(&self) -> PathBuf {
+        self.root.join("server")
+    }
+
     /// Makes the folder of locks.
     pub fn make_locks(&self) -> Result<PathBuf, StateDirError> {
         make(self.root.join("locks"))

@@ -1,0 +1,181 @@
+//! One question over HTTP and its answer.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{AUTHORIZATION, CONNECTION, CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
+use hyper::{Request, Response, StatusCode};
+use orch_model::pull::{ErrorAnswer, ErrorWords};
+use orch_model::token::Code;
+use orch_run::log::Level;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tokio::sync::Semaphore;
+
+use crate::desk::{Answered, Desk};
+use crate::limits::Limits;
+use crate::question::{Asker, Question};
+use crate::tell::Tell;
+
+type Answer = Response<Full<Bytes>>;
+
+/// Answers questions that come in over one connection.
+pub(crate) struct Answerer {
+    pub(crate) desk: Arc<Desk>,
+    pub(crate) asker: Asker,
+    /// Who asks, for the log.
+    pub(crate) from: String,
+    pub(crate) limits: Limits,
+    /// Places for those who wait.
+    pub(crate) waiting: Arc<Semaphore>,
+    pub(crate) tell: Tell,
+    /// Told of a question that came with a token that was believed, or from the operator.
+    pub(crate) trusted: Box<dyn Fn() + Send + Sync>,
+    /// What is done when everything is to be read anew.
+    pub(crate) reload: Arc<dyn Fn() -> Result<(), String> + Send + Sync>,
+}
+
+/// Why there is no proper answer.
+enum Unanswered {
+    /// It is in the table of codes.
+    Coded(Answered),
+    /// HTTP itself has a word for it.
+    Plain(StatusCode, &'static str),
+}
+
+impl From<Answered> for Unanswered {
+    fn from(answered: Answered) -> Self {
+        Self::Coded(answered)
+    }
+}
+
+impl Answerer {
+    /// Answers one question, and writes down that it was asked. No token and no body is ever in the log.
+    pub(crate) async fn answer(&self, request: Request<Incoming>) -> Answer {
+        let begun = Instant::now();
+        let (method, path) = (request.method().as_str().to_owned(), request.uri().path().to_owned());
+        let query = request.uri().query().map(str::to_owned);
+        let question = Question::of(self.asker, &method, &path, query.as_deref());
+        let (word, node) = match &question {
+            Ok(question) => (question.word(), question.node().map(ToString::to_string)),
+            Err(_) => ("nothing", None),
+        };
+        let answered = match question {
+            Ok(question) => self.respond(question, request).await,
+            Err(answered) => Err(answered.into()),
+        };
+        let (answer, code) = match answered {
+            Ok(answer) => (answer, None),
+            Err(Unanswered::Coded(Answered { code, message })) => {
+                let status = StatusCode::from_u16(code.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+                (refusal(status, &ErrorAnswer::of(code, message)), Some(code.as_str()))
+            }
+            Err(Unanswered::Plain(status, message)) => {
+                let code = format!("E{}", status.as_u16());
+                (refusal(status, &ErrorAnswer { error: ErrorWords { code, message: message.into() } }), None)
+            }
+        };
+        self.desk.metrics.answered(word, answer.status().as_u16());
+        let code = code.map(|code| format!(" {code}")).unwrap_or_default();
+        let words = format!("{}{code} to {} in {:.1?}", answer.status().as_u16(), self.from, begun.elapsed());
+        let level = if answer.status().is_server_error() { Level::Error } else { Level::Info };
+        (self.tell)(level, word, node.as_deref().unwrap_or("-"), &words);
+        answer
+    }
+
+    async fn respond(&self, question: Question, request: Request<Incoming>) -> Result<Answer, Unanswered> {
+        let token = bearer(request.headers()).map(str::to_owned);
+        let token = token.as_deref();
+        if self.asker == Asker::Operator {
+            (self.trusted)();
+        }
+        match question {
+            Question::Health => Ok(json(&serde_json::json!({ "status": "ok" }))),
+            Question::Spec(node) => {
+                let answer = self.desk.spec(&node, token).await?;
+                (self.trusted)();
+                Ok(json(&answer))
+            }
+            Question::Wait(node, after) => {
+                let full = "too many wait already; ask again later";
+                let full = |_| Unanswered::Plain(StatusCode::SERVICE_UNAVAILABLE, full);
+                let _place = self.waiting.try_acquire().map_err(full)?;
+                let answer = self.desk.wait(&node, token, after, self.limits.wait).await?;
+                (self.trusted)();
+                Ok(json(&answer))
+            }
+            Question::Report(node) => {
+                // Nothing of what somebody says is read who may not say it.
+                self.desk.may_report(&node, token).await?;
+                (self.trusted)();
+                let telling = self.read(request).await?;
+                self.desk.tell(&node, telling).await?;
+                Ok(nothing())
+            }
+            Question::Known(node, after) => Ok(json(&self.desk.record(&node, after, self.limits.wait).await)),
+            Question::Converge(node) => {
+                self.desk.converge(&node);
+                Ok(nothing())
+            }
+            Question::Revoke => {
+                let what = self.read(request).await?;
+                let failed = |_| Answered::new(Code::E500, "it could not be written down");
+                self.desk.revoke(what).await.map_err(failed)?;
+                Ok(nothing())
+            }
+            Question::Reload => {
+                (self.reload)().map_err(|why| Answered::new(Code::E400, why))?;
+                Ok(nothing())
+            }
+            Question::Metrics => {
+                let mut answer = Response::new(Full::new(self.desk.metrics_text().into()));
+                let text = HeaderValue::from_static("text/plain; version=0.0.4");
+                answer.headers_mut().insert(CONTENT_TYPE, text);
+                Ok(answer)
+            }
+        }
+    }
+
+    /// What was sent, as long as it is short, arrives in time and makes sense.
+    async fn read<T: DeserializeOwned>(&self, request: Request<Incoming>) -> Result<T, Unanswered> {
+        let body = Limited::new(request.into_body(), self.limits.body).collect();
+        let late = |_| Unanswered::Plain(StatusCode::REQUEST_TIMEOUT, "the request did not arrive in time");
+        let large = |_| Unanswered::Plain(StatusCode::PAYLOAD_TOO_LARGE, "the request is too large");
+        let body = tokio::time::timeout(self.limits.read, body).await.map_err(late)?.map_err(large)?;
+        let wrong = |_| Unanswered::Coded(Answered::new(Code::E400, "what was sent makes no sense"));
+        serde_json::from_slice(&body.to_bytes()).map_err(wrong)
+    }
+}
+
+/// The token that a request carries.
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let value = headers.get(AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, token) = value.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
+}
+
+fn json(value: &impl Serialize) -> Answer {
+    let body = serde_json::to_vec(value).expect("what orch defines can be written as JSON");
+    let mut answer = Response::new(Full::new(Bytes::from(body)));
+    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    answer
+}
+
+fn nothing() -> Answer {
+    let mut answer = Response::new(Full::default());
+    *answer.status_mut() = StatusCode::NO_CONTENT;
+    answer
+}
+
+/// An answer after which the connection ends: what was not read of the request would be taken for the next one.
+fn refusal(status: StatusCode, error: &ErrorAnswer) -> Answer {
+    let mut answer = json(error);
+    *answer.status_mut() = status;
+    answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    if status == StatusCode::SERVICE_UNAVAILABLE {
+        answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("30"));
+    }
+    answer
+}

@@ -1,0 +1,285 @@
+//! The one who is asked: believes tokens, hands out configurations, takes reports. How questions come in is not known here.
+
+use std::sync::{Arc, RwLock};
+use std::time::Duration;
+
+use orch_model::pull::{NextTokens, NodeResult, SpecAnswer, Telling, WaitAnswer};
+use orch_model::token::{Audience, Bearer, Claims, Code, Demand, Keyring, Refusal, TokenId, sign, verify};
+use orch_model::{Config, Digest, Fetched, Identity, NodeRecord, Reported};
+use thiserror::Error;
+
+use crate::certificate::{CertificateError, Certificates};
+use crate::events::Events;
+use crate::folder::ServerFolder;
+use crate::keys::{KeyError, Keys};
+use crate::ledger::{Ledger, LedgerError, Revoked, ShowError};
+use crate::metrics::{Gauges, Metrics};
+use crate::reports::Reports;
+use crate::specs::{SiteError, SitePlace, SpecError, Specs};
+
+/// How long the tokens that a node is given with an answer hold at least.
+const DAY: u64 = 24 * 60 * 60;
+/// How many intervals of a node they hold.
+const INTERVALS: u64 = 4;
+
+/// Says what time it is, in seconds since 1970.
+pub type Clock = Arc<dyn Fn() -> u64 + Send + Sync>;
+
+/// The server cannot be started, or cannot go on with what it has.
+#[derive(Debug, Error)]
+pub enum DeskError {
+    /// The site cannot be served.
+    #[error(transparent)]
+    Site(#[from] SiteError),
+    /// The keys cannot be had.
+    #[error(transparent)]
+    Keys(#[from] KeyError),
+    /// The certificates cannot be had.
+    #[error(transparent)]
+    Certificates(#[from] CertificateError),
+    /// The ledger cannot be used.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+}
+
+/// Why a question is not answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Answered {
+    pub(crate) code: Code,
+    pub(crate) message: String,
+}
+
+impl Answered {
+    pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
+        Self { code, message: message.into() }
+    }
+
+    /// Something that is the server's own fault. What exactly is for its log, not for whoever asks.
+    fn fault(_: impl std::error::Error) -> Self {
+        Self::new(Code::E500, "the server is at fault; its log says more")
+    }
+}
+
+impl From<Refusal> for Answered {
+    fn from(refusal: Refusal) -> Self {
+        Self::new(refusal.code(), refusal.to_string())
+    }
+}
+
+/// The one who is asked.
+pub struct Desk {
+    pub(crate) specs: Specs,
+    pub(crate) metrics: Metrics,
+    ledger: Ledger,
+    reports: Reports,
+    events: Events,
+    keys: Keys,
+    ring: RwLock<Keyring>,
+    pins: RwLock<[Digest; 2]>,
+    folder: ServerFolder,
+    clock: Clock,
+}
+
+impl Desk {
+    /// Opens the desk of a site's server. The caller holds the office.
+    pub fn open(folder: &ServerFolder, place: SitePlace, clock: Clock) -> Result<Self, DeskError> {
+        let keys = Keys::of(folder);
+        Ok(Self {
+            specs: Specs::of(place)?,
+            metrics: Metrics::default(),
+            ledger: Ledger::open(&folder.ledger())?,
+            reports: Reports::of(folder),
+            events: Events::new(),
+            ring: RwLock::new(keys.ring()?),
+            keys,
+            pins: RwLock::new(Certificates::of(folder)?.pins()),
+            folder: folder.clone(),
+            clock,
+        })
+    }
+
+    /// Reads everything anew, all or nothing. Gives the certificate that is to be shown from now on.
+    pub(crate) fn reload(&self) -> Result<Certificates, DeskError> {
+        let ring = self.keys.ring()?;
+        let certificates = Certificates::of(&self.folder)?;
+        self.specs.reload()?;
+        *self.ring.write().expect("nobody panics while holding this") = ring;
+        *self.pins.write().expect("nobody panics while holding this") = certificates.pins();
+        self.metrics.reloads.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        self.events.something_is_new();
+        Ok(certificates)
+    }
+
+    /// Takes over what was changed in the site, and wakes those who wait for it.
+    pub(crate) fn catch_up(&self) {
+        if self.specs.catch_up() {
+            self.events.something_is_new();
+        }
+    }
+
+    /// A node's configuration, with what it needs to ask again.
+    pub(crate) async fn spec(&self, node: &Identity, token: Option<&str>) -> Result<SpecAnswer, Answered> {
+        let shown = self.believe(node, token, Audience::Spec).await?;
+        let config = self.specs.config(node).map_err(unspecified)?;
+        let now = (self.clock)();
+        let next = self.next_tokens(&config, &shown, now)?;
+        self.events.fetched(node, Fetched { at: now, digest: Some(config.digest()) });
+        let pins = self.pins.read().expect("nobody panics while holding this").to_vec();
+        Ok(SpecAnswer { revision: self.events.revision(node, config.digest()), spec: config, next, pins })
+    }
+
+    /// Waits until something is new for a node, for at most `limit`.
+    pub(crate) async fn wait(
+        &self,
+        node: &Identity,
+        token: Option<&str>,
+        after: u64,
+        limit: Duration,
+    ) -> Result<WaitAnswer, Answered> {
+        self.believe(node, token, Audience::Spec).await?;
+        let news = || match self.specs.config(node) {
+            Ok(config) => {
+                let revision = self.events.revision(node, config.digest());
+                (revision != after).then_some(Ok(WaitAnswer { revision }))
+            }
+            Err(error) => Some(Err(unspecified(error))),
+        };
+        self.events.until_new(limit, news).await.unwrap_or(Ok(WaitAnswer { revision: after }))
+    }
+
+    /// Whether a node may report; what it says is read only then.
+    pub(crate) async fn may_report(&self, node: &Identity, token: Option<&str>) -> Result<(), Answered> {
+        self.believe(node, token, Audience::Report).await.map(|_| ())
+    }
+
+    /// Takes what a node says. What became of a configuration is on disk when this comes back.
+    pub(crate) async fn tell(self: &Arc<Self>, node: &Identity, telling: Telling) -> Result<(), Answered> {
+        match telling {
+            Telling::Progress { doing } => {
+                let doing = orch_model::printable(&doing).chars().take(200).collect();
+                self.events.doing(node, Some(doing));
+                Ok(())
+            }
+            Telling::Result(result) => self.keep(node, *result).await,
+        }
+    }
+
+    async fn keep(self: &Arc<Self>, node: &Identity, result: NodeResult) -> Result<(), Answered> {
+        if result.report.node != *node {
+            return Err(Answered::new(Code::E400, "the report is of another node"));
+        }
+        let at = (self.clock)();
+        let skew = result.clock.saturating_sub_unsigned(at);
+        let (desk, of, reported) = (Arc::clone(self), node.clone(), Reported { at, skew, result });
+        let kept = tokio::task::spawn_blocking(move || desk.reports.keep(&of, &reported)).await;
+        kept.map_err(Answered::fault)?.map_err(Answered::fault)?;
+        self.events.doing(node, None);
+        Ok(())
+    }
+
+    /// What is known of a node. With a number of events, waits until there are others, for at most `limit`.
+    pub(crate) async fn record(&self, node: &Identity, after: Option<u64>, limit: Duration) -> NodeRecord {
+        self.catch_up();
+        if let Some(after) = after {
+            let news = || (self.events.seen(node).count != after).then_some(());
+            self.events.until_happened(limit, news).await;
+        }
+        let seen = self.events.seen(node);
+        let standing = self.ledger.standing(node);
+        let remembered = standing.as_ref().map(|standing| Fetched { at: standing.since, digest: None });
+        NodeRecord {
+            node: node.clone(),
+            wanted: self.specs.config(node).ok().map(|config| config.digest()),
+            fetched: seen.fetched.or(remembered),
+            reported: self.reports.last(node).ok().flatten(),
+            doing: seen.doing,
+            alarm: standing.and_then(|standing| standing.alarm),
+            trouble: self.specs.trouble(),
+            events: seen.count,
+        }
+    }
+
+    /// Lets everybody go who waits: the server ends.
+    pub(crate) fn close(&self) {
+        self.events.end();
+    }
+
+    /// Has a node converge now, or when it next asks.
+    pub(crate) fn converge(&self, node: &Identity) {
+        self.events.signal(node);
+    }
+
+    /// Takes tokens back.
+    pub(crate) async fn revoke(&self, what: Revoked) -> Result<(), LedgerError> {
+        self.ledger.revoke(what, (self.clock)()).await
+    }
+
+    pub(crate) fn metrics_text(&self) -> String {
+        let site_is_sound = self.specs.trouble().is_none();
+        self.metrics.text(Gauges { nodes: self.ledger.len(), site_is_sound })
+    }
+
+    /// Believes a token for a node, and takes note of it.
+    async fn believe(
+        &self,
+        node: &Identity,
+        token: Option<&str>,
+        audience: Audience,
+    ) -> Result<Claims, Answered> {
+        let token = token.ok_or(Refusal::Missing)?;
+        self.catch_up();
+        let now = (self.clock)();
+        let accept_legacy = self.specs.accepts_legacy_tokens();
+        let demand = Demand { node, audience, now, accept_legacy };
+        let claims = verify(token, &self.ring.read().expect("nobody panics while holding this"), &demand)?;
+        let Some(id) = claims.jti else { return Ok(claims) };
+        match self.ledger.show(node, id, now).await {
+            Ok(()) => Ok(claims),
+            Err(ShowError::Refused(refusal)) => {
+                self.events.happened(node);
+                Err(refusal.into())
+            }
+            Err(ShowError::Ledger(error)) => Err(Answered::fault(error)),
+        }
+    }
+
+    /// The tokens that follow the one that was shown.
+    fn next_tokens(&self, config: &Config, shown: &Claims, now: u64) -> Result<NextTokens, Answered> {
+        let id = shown.jti.unwrap_or_else(|| TokenId::first(new_chain())).next();
+        let interval = config.role.run.interval.duration().as_secs();
+        let exp = now.saturating_add(DAY.max(interval.saturating_mul(INTERVALS)));
+        let mint = |audience| {
+            let claims = Claims {
+                v: 1,
+                n: config.node.clone(),
+                s: config.spec.clone(),
+                iat: now,
+                aud: Some(audience),
+                exp: Some(exp),
+                jti: Some(id),
+                kid: None,
+            };
+            let ring = self.ring.read().expect("nobody panics while holding this");
+            sign(&claims, &ring).map(Bearer::new).ok_or(Refusal::NoKey)
+        };
+        Ok(NextTokens { spec: mint(Audience::Spec)?, report: mint(Audience::Report)? })
+    }
+}
+
+/// A chain that begins now.
+pub(crate) fn new_chain() -> orch_model::token::Chain {
+    orch_model::token::Chain(uuid::Uuid::now_v7().as_u128())
+}
+
+/// The time by this machine's clock.
+pub fn system_clock() -> Clock {
+    Arc::new(|| u64::try_from(jiff::Timestamp::now().as_second()).unwrap_or_default())
+}
+
+fn unspecified(error: SpecError) -> Answered {
+    let code = match error {
+        SpecError::Unknown => Code::E200,
+        SpecError::Wrong => Code::E400,
+    };
+    Answered::new(code, error.to_string())
+}

@@ -1,0 +1,73 @@
+//! What the server of a site keeps: its keys, certificates, the ledger of tokens and what nodes reported.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use orch_model::SiteName;
+use orch_run::StateDir;
+
+use crate::files::make_folder;
+
+/// The folder of one site's server.
+#[derive(Debug, Clone)]
+pub struct ServerFolder(PathBuf);
+
+/// The right to be the server of a site, held for as long as this lives.
+#[derive(Debug)]
+pub struct Office {
+    _lock: File,
+}
+
+impl ServerFolder {
+    /// The folder of a site's server below the driver's own.
+    pub fn of(state: &StateDir, site: &SiteName) -> Self {
+        Self(state.server().join(site.as_str()))
+    }
+
+    /// Makes it.
+    pub fn make(&self) -> io::Result<()> {
+        make_folder(&self.0)
+    }
+
+    /// Takes the right to be the server; nothing where somebody has it.
+    pub fn take_office(&self) -> io::Result<Option<Office>> {
+        self.make()?;
+        let path = self.0.join("lock");
+        let lock = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path)?;
+        match lock.try_lock() {
+            Ok(()) => Ok(Some(Office { _lock: lock })),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
+    }
+
+    pub(crate) fn keys(&self) -> PathBuf {
+        self.0.join("keys")
+    }
+
+    pub(crate) fn certificates(&self) -> PathBuf {
+        self.0.join("certificates.json")
+    }
+
+    pub(crate) fn ledger(&self) -> PathBuf {
+        self.0.join("ledger.jsonl")
+    }
+
+    pub(crate) fn reports(&self) -> PathBuf {
+        self.0.join("reports")
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Removes everything that the server keeps.
+    pub fn remove(&self) -> io::Result<()> {
+        match fs::remove_dir_all(&self.0) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! How the tokens of every node stand. Nothing here touches a file.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use orch_model::token::{Chain, Refusal, TokenId};
+use orch_model::{Alarm, Identity};
+use serde::{Deserialize, Serialize};
+
+use super::{Entry, Revoked};
+
+/// How the tokens of a node stand.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TokenStanding {
+    /// The last token that it showed.
+    pub last: TokenId,
+    /// When it did so for the first time, in seconds since 1970.
+    pub since: u64,
+    /// A token that was used up was shown: two have it, and one of them is not the node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alarm: Option<Alarm>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Book {
+    nodes: BTreeMap<Identity, TokenStanding>,
+    revoked_chains: BTreeSet<Chain>,
+    revoked_until: BTreeMap<Identity, Chain>,
+}
+
+impl Book {
+    /// Whether a token that is shown is taken, and if so, whether that is news.
+    pub(super) fn show(&mut self, node: &Identity, id: TokenId, now: u64) -> Result<bool, Refusal> {
+        let is_revoked = self.revoked_chains.contains(&id.chain)
+            || self.revoked_until.get(node).is_some_and(|until| id.chain <= *until);
+        if is_revoked {
+            return Err(Refusal::Revoked);
+        }
+        let Some(standing) = self.nodes.get_mut(node) else {
+            self.nodes.insert(node.clone(), TokenStanding { last: id, since: now, alarm: None });
+            return Ok(true);
+        };
+        // Of another chain the later one counts: the node was enrolled anew.
+        match id.cmp(&standing.last) {
+            std::cmp::Ordering::Less => Err(Refusal::UsedUp),
+            std::cmp::Ordering::Equal => Ok(false),
+            std::cmp::Ordering::Greater => {
+                let is_enrolled_anew = id.chain != standing.last.chain;
+                let alarm = standing.alarm.filter(|_| !is_enrolled_anew);
+                *standing = TokenStanding { last: id, since: now, alarm };
+                Ok(true)
+            }
+        }
+    }
+
+    /// Takes note of a token that was used up and shown all the same. Whether that is news: one of a chain that the node
+    /// does not use any more is not, and neither is the same one again.
+    pub(super) fn is_new_misuse(&mut self, node: &Identity, id: TokenId, at: u64) -> bool {
+        let Some(standing) = self.nodes.get_mut(node) else { return false };
+        let is_known = standing.alarm.is_some_and(|alarm| alarm.id == id);
+        if is_known || id.chain != standing.last.chain {
+            return false;
+        }
+        standing.alarm = Some(Alarm { id, at });
+        true
+    }
+
+    pub(super) fn revoke(&mut self, what: &Revoked) {
+        match what {
+            Revoked::Chain(chain) => drop(self.revoked_chains.insert(*chain)),
+            Revoked::Node(node, until) => {
+                let latest = self.revoked_until.get(node).copied().max(Some(*until));
+                self.revoked_until.extend(latest.map(|latest| (node.clone(), latest)));
+            }
+        }
+    }
+
+    pub(super) fn standing(&self, node: &Identity) -> Option<&TokenStanding> {
+        self.nodes.get(node)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    pub(super) fn into_standings(self) -> BTreeMap<Identity, TokenStanding> {
+        self.nodes
+    }
+
+    /// The shortest file that says all this.
+    pub(super) fn text(&self) -> Vec<u8> {
+        let mut entries = Vec::new();
+        for (node, standing) in &self.nodes {
+            entries.push(Entry::Used { node: node.clone(), id: standing.last, at: standing.since });
+            let misused = |alarm: &Alarm| Entry::Misused { node: node.clone(), id: alarm.id, at: alarm.at };
+            entries.extend(standing.alarm.as_ref().map(misused));
+        }
+        let chains = self.revoked_chains.iter().map(|chain| Revoked::Chain(*chain));
+        let nodes = self.revoked_until.iter().map(|(node, until)| Revoked::Node(node.clone(), *until));
+        entries.extend(chains.chain(nodes).map(|what| Entry::Revoked { what, at: 0 }));
+        let line = |entry: &Entry| {
+            let mut line = serde_json::to_vec(entry).expect("an entry can be written as JSON");
+            line.push(b'\n');
+            line
+        };
+        entries.iter().flat_map(line).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(chain: u128, generation: u64) -> TokenId {
+        TokenId { chain: Chain(chain), generation }
+    }
+
+    #[test]
+    fn a_token_may_be_repeated_until_its_successor_was_shown() {
+        let node: Identity = "m.a@h".parse().unwrap();
+        let mut book = Book::default();
+        for (shown, taken) in [
+            (id(1, 0), Ok(true)),
+            (id(1, 0), Ok(false)),
+            (id(1, 1), Ok(true)),
+            (id(1, 0), Err(Refusal::UsedUp)),
+            (id(1, 1), Ok(false)),
+            // An answer was lost with the disk: what we have signed is believed.
+            (id(1, 5), Ok(true)),
+            (id(2, 0), Ok(true)),
+            (id(1, 6), Err(Refusal::UsedUp)),
+        ] {
+            assert_eq!(book.show(&node, shown, 0), taken, "{shown}");
+        }
+        assert!(!book.is_new_misuse(&node, id(1, 6), 0), "the node was enrolled anew since");
+        assert_eq!(book.show(&node, id(2, 1), 0), Ok(true));
+        assert!(book.is_new_misuse(&node, id(2, 0), 7) && !book.is_new_misuse(&node, id(2, 0), 8));
+        assert_eq!(book.standing(&node).unwrap().alarm, Some(Alarm { id: id(2, 0), at: 7 }));
+        book.show(&node, id(3, 0), 9).unwrap();
+        assert_eq!(book.standing(&node).unwrap().alarm, None, "whoever enrols it anew has seen to it");
+    }
+
+    #[test]
+    fn what_is_revoked_stays_so_and_only_that() {
+        let (a, b): (Identity, Identity) = ("m.a@h".parse().unwrap(), "m.b@h".parse().unwrap());
+        let mut book = Book::default();
+        book.revoke(&Revoked::Chain(Chain(5)));
+        book.revoke(&Revoked::Node(a.clone(), Chain(10)));
+        book.revoke(&Revoked::Node(a.clone(), Chain(3)));
+        assert_eq!(book.show(&b, id(5, 0), 0), Err(Refusal::Revoked));
+        assert_eq!(book.show(&b, id(6, 0), 0), Ok(true));
+        assert_eq!(book.show(&a, id(10, 4), 0), Err(Refusal::Revoked));
+        assert_eq!(book.show(&a, id(11, 0), 0), Ok(true));
+    }
+}

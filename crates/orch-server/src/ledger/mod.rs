@@ -1,0 +1,158 @@
+//! Which tokens were used. A token may be shown again until the one that follows it was shown; from then on it is worthless,
+//! also after the server was killed: nothing is answered before that is on disk.
+
+mod book;
+mod writer;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard};
+
+use orch_model::Identity;
+use orch_model::token::{Chain, Refusal, TokenId};
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::files;
+use book::Book;
+pub use book::TokenStanding;
+use writer::Writer;
+
+/// How many lines there may be beyond those that say something new before the file is written anew.
+const SLACK: usize = 1000;
+
+/// The ledger cannot be used.
+#[derive(Debug, Error)]
+#[error("the ledger of tokens cannot be {doing}")]
+pub struct LedgerError {
+    doing: &'static str,
+    #[source]
+    source: io::Error,
+}
+
+/// Why a token that is shown is not taken.
+#[derive(Debug, Error)]
+pub enum ShowError {
+    /// It is worthless.
+    #[error("{0}")]
+    Refused(Refusal),
+    /// It could not be written down, so nobody may rely on it.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+}
+
+/// What is taken back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Revoked {
+    /// A token and everything that follows from it.
+    Chain(Chain),
+    /// Everything that a node was given until a moment, which is a chain that would begin then.
+    Node(Identity, Chain),
+}
+
+/// One line of the file.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Entry {
+    Used { node: Identity, id: TokenId, at: u64 },
+    Misused { node: Identity, id: TokenId, at: u64 },
+    Revoked { what: Revoked, at: u64 },
+}
+
+/// Which tokens were used. Whoever has it open is the only one.
+#[derive(Debug)]
+pub struct Ledger {
+    book: Mutex<Book>,
+    writer: Writer,
+}
+
+impl Ledger {
+    /// Opens the ledger of a server. The caller is the one who may.
+    pub fn open(path: &Path) -> Result<Self, LedgerError> {
+        let failed = |doing| move |source| LedgerError { doing, source };
+        let Loaded { book, lines, is_cut_off } = load(path).map_err(failed("read"))?;
+        // What comes after half a line would be taken for its end.
+        if is_cut_off || lines > 2 * book.len() + SLACK {
+            files::replace(path, &book.text()).map_err(failed("written"))?;
+        }
+        let writer = Writer::open(path).map_err(failed("opened"))?;
+        Ok(Self { book: Mutex::new(book), writer })
+    }
+
+    /// Takes a token that a node shows, which was signed by us: it must not be followed by one that was shown already.
+    pub async fn show(&self, node: &Identity, id: TokenId, now: u64) -> Result<(), ShowError> {
+        let (verdict, written) = {
+            let mut book = self.book();
+            let verdict = book.show(node, id, now);
+            let entry = match verdict {
+                Ok(true) => Some(Entry::Used { node: node.clone(), id, at: now }),
+                Err(Refusal::UsedUp) if book.is_new_misuse(node, id, now) => {
+                    Some(Entry::Misused { node: node.clone(), id, at: now })
+                }
+                Ok(false) | Err(_) => None,
+            };
+            // In the order in which it was decided, and so under the lock.
+            (verdict, entry.map_or_else(|| self.writer.last(), |entry| self.writer.append(&entry)))
+        };
+        let failed = |source| LedgerError { doing: "written", source };
+        self.writer.wait(written).await.map_err(failed)?;
+        verdict.map(|_| ()).map_err(ShowError::Refused)
+    }
+
+    /// Takes tokens back. When this comes back they are worthless.
+    pub async fn revoke(&self, what: Revoked, now: u64) -> Result<(), LedgerError> {
+        let written = {
+            let mut book = self.book();
+            book.revoke(&what);
+            self.writer.append(&Entry::Revoked { what, at: now })
+        };
+        self.writer.wait(written).await.map_err(|source| LedgerError { doing: "written", source })
+    }
+
+    /// How the tokens of a node stand; nothing where it never showed one.
+    pub fn standing(&self, node: &Identity) -> Option<TokenStanding> {
+        self.book().standing(node).cloned()
+    }
+
+    /// How many nodes have shown a token.
+    pub(crate) fn len(&self) -> usize {
+        self.book().len()
+    }
+
+    fn book(&self) -> MutexGuard<'_, Book> {
+        self.book.lock().expect("nobody panics while holding this")
+    }
+}
+
+/// How the tokens of every node stand, by what is on disk. Whoever serves goes on meanwhile.
+pub fn read(path: &Path) -> Result<BTreeMap<Identity, TokenStanding>, LedgerError> {
+    let loaded = load(path).map_err(|source| LedgerError { doing: "read", source })?;
+    Ok(loaded.book.into_standings())
+}
+
+/// What the file says.
+struct Loaded {
+    book: Book,
+    lines: usize,
+    /// Whether its last line was cut off. Nobody was answered for that one.
+    is_cut_off: bool,
+}
+
+fn load(path: &Path) -> io::Result<Loaded> {
+    let text = files::read(path)?.unwrap_or_default();
+    let mut book = Book::default();
+    let mut lines = 0;
+    for line in text.split_inclusive(|byte| *byte == b'\n').filter(|line| line.ends_with(b"\n")) {
+        match serde_json::from_slice(line) {
+            Ok(Entry::Used { node, id, at }) => drop(book.show(&node, id, at)),
+            Ok(Entry::Misused { node, id, at }) => drop(book.is_new_misuse(&node, id, at)),
+            Ok(Entry::Revoked { what, .. }) => book.revoke(&what),
+            Err(error) => return Err(io::Error::new(io::ErrorKind::InvalidData, error)),
+        }
+        lines += 1;
+    }
+    let is_cut_off = !text.is_empty() && !text.ends_with(b"\n");
+    Ok(Loaded { book, lines, is_cut_off })
+}

@@ -1,0 +1,157 @@
+//! What the site says now of every node: edited a moment ago, it is so from the next question on. A site that makes no sense
+//! is not taken over: what it said before holds until it is mended.
+
+mod snapshot;
+mod watch;
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, RwLock};
+use std::time::{Duration, Instant};
+
+use orch_model::{Config, Identity};
+use orch_run::load::{self, LoadError};
+use thiserror::Error;
+
+use snapshot::Snapshot;
+use watch::{Stamp, Watch};
+
+/// How often the files are looked at where the kernel does not tell of their changes.
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+
+/// The site cannot be served.
+#[derive(Debug, Error)]
+pub enum SiteError {
+    /// Its files cannot be listed.
+    #[error(transparent)]
+    Load(#[from] LoadError),
+    /// They make no sense.
+    #[error("the site makes no sense: {0}")]
+    Wrong(String),
+}
+
+/// Why there is no configuration for a node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum SpecError {
+    /// The site knows no such node, or has no spec for it.
+    #[error("the site has no spec for this node")]
+    Unknown,
+    /// What the site says of it makes no sense.
+    #[error("what the site says of this node makes no sense")]
+    Wrong,
+}
+
+/// Where a site is.
+#[derive(Debug, Clone)]
+pub struct SitePlace {
+    /// Its folder.
+    pub root: PathBuf,
+    /// A manifest from elsewhere that counts as one of the site's.
+    pub manifest: Option<PathBuf>,
+}
+
+/// What the site says now of every node.
+#[derive(Debug)]
+pub struct Specs {
+    place: SitePlace,
+    now: RwLock<Arc<Snapshot>>,
+    watch: Mutex<Watching>,
+}
+
+#[derive(Debug)]
+struct Watching {
+    watch: Option<Watch>,
+    looked: Instant,
+    seen: Stamp,
+    /// Why the last change was not taken over.
+    trouble: Option<String>,
+}
+
+impl Watching {
+    fn has_changed(&mut self, place: &SitePlace) -> bool {
+        if let Some(watch) = &mut self.watch {
+            return watch.has_changed();
+        }
+        if self.looked.elapsed() < LOOK_EVERY {
+            return false;
+        }
+        self.looked = Instant::now();
+        self.seen != Stamp::of(place)
+    }
+}
+
+impl Specs {
+    /// Reads a site. One that makes no sense in part is served for the rest.
+    pub fn of(place: SitePlace) -> Result<Self, SiteError> {
+        // Watched before it is read, so that no change falls in between.
+        let watch = Watch::over(&place);
+        let seen = Stamp::of(&place);
+        let snapshot = Snapshot::new(read(&place)?);
+        let trouble = snapshot.trouble();
+        let watching = Watching { watch, looked: Instant::now(), seen, trouble };
+        Ok(Self { place, now: RwLock::new(Arc::new(snapshot)), watch: Mutex::new(watching) })
+    }
+
+    /// What a node becomes.
+    pub fn config(&self, node: &Identity) -> Result<Config, SpecError> {
+        self.snapshot().config(node)
+    }
+
+    /// Whether tokens without audience and expiry are taken.
+    pub fn accepts_legacy_tokens(&self) -> bool {
+        self.snapshot().accepts_legacy_tokens
+    }
+
+    /// Why the last change of the site was not taken over, where it was not.
+    pub fn trouble(&self) -> Option<String> {
+        self.watching().trouble.clone()
+    }
+
+    /// Takes over what was changed since the last time, if anything was. Whether it was.
+    pub fn catch_up(&self) -> bool {
+        let mut watching = self.watching();
+        watching.has_changed(&self.place) && self.take_over(&mut watching).is_ok()
+    }
+
+    /// Reads the site anew, all or nothing.
+    pub fn reload(&self) -> Result<(), SiteError> {
+        self.take_over(&mut self.watching())
+    }
+
+    fn take_over(&self, watching: &mut Watching) -> Result<(), SiteError> {
+        // A folder may be new.
+        if let Some(watch) = &mut watching.watch {
+            watch.extend(&self.place);
+        }
+        watching.seen = Stamp::of(&self.place);
+        let taken = read(&self.place).and_then(|sources| {
+            let snapshot = Snapshot::new(sources);
+            match snapshot.trouble() {
+                // Where nothing better is known, what is right of it is better than nothing.
+                Some(why) if self.snapshot().trouble().is_none() => Err(SiteError::Wrong(why)),
+                _ => Ok(snapshot),
+            }
+        });
+        watching.trouble = match &taken {
+            Ok(snapshot) => snapshot.trouble(),
+            Err(error) => Some(error.to_string()),
+        };
+        *self.now.write().expect("nobody panics while holding this") = Arc::new(taken?);
+        Ok(())
+    }
+
+    fn snapshot(&self) -> Arc<Snapshot> {
+        Arc::clone(&self.now.read().expect("nobody panics while holding this"))
+    }
+
+    fn watching(&self) -> std::sync::MutexGuard<'_, Watching> {
+        self.watch.lock().expect("nobody panics while holding this")
+    }
+}
+
+fn read(place: &SitePlace) -> Result<orch_model::Sources, SiteError> {
+    let site = load::site(&place.root)?;
+    Ok(match &place.manifest {
+        Some(file) => load::with_manifest(&site, file)?,
+        None => site,
+    })
+}

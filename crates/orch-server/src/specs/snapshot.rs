@@ -1,0 +1,64 @@
+//! What the files of a site said at one moment. Manifests are resolved when somebody asks for one of their nodes.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use orch_model::{
+    Config, HostName, Identity, ManifestName, NodeName, Request, Scope, Sources, parse, resolve,
+};
+
+use super::SpecError;
+
+/// The nodes of a manifest on a host that become something.
+type Configs = BTreeMap<NodeName, Config>;
+type Resolved = Arc<Result<Configs, SpecError>>;
+
+#[derive(Debug)]
+pub(super) struct Snapshot {
+    sources: Sources,
+    pub(super) accepts_legacy_tokens: bool,
+    trouble: Option<String>,
+    resolved: Mutex<BTreeMap<(ManifestName, HostName), Resolved>>,
+}
+
+impl Snapshot {
+    pub(super) fn new(sources: Sources) -> Self {
+        let (accepts_legacy_tokens, trouble) = match parse(&sources, Scope::Site) {
+            Ok(catalog) => (catalog.accepts_legacy_tokens(), None),
+            Err(problems) => (false, Some(problems.to_string())),
+        };
+        Self { sources, accepts_legacy_tokens, trouble, resolved: Mutex::default() }
+    }
+
+    /// What is wrong with the site, where something is.
+    pub(super) fn trouble(&self) -> Option<String> {
+        self.trouble.clone()
+    }
+
+    pub(super) fn config(&self, node: &Identity) -> Result<Config, SpecError> {
+        let resolved = self.resolved(node);
+        let configs = resolved.as_ref().as_ref().map_err(|error| *error)?;
+        let config = configs.get(&node.node).filter(|config| config.node == *node);
+        config.cloned().ok_or(SpecError::Unknown)
+    }
+
+    fn resolved(&self, node: &Identity) -> Resolved {
+        let key = (node.manifest.clone(), node.host.clone());
+        let mut resolved = self.resolved.lock().expect("nobody panics while holding this");
+        let known = resolved.entry(key).or_insert_with(|| Arc::new(self.resolve(node)));
+        Arc::clone(known)
+    }
+
+    fn resolve(&self, node: &Identity) -> Result<Configs, SpecError> {
+        let (name, host) = (&node.manifest, Some(&node.host));
+        if !self.sources.holds(orch_model::FileKind::Manifest, name.as_str()) {
+            return Err(SpecError::Unknown);
+        }
+        let catalog = parse(&self.sources, Scope::Manifest { name, host }).map_err(|_| SpecError::Wrong)?;
+        let request = Request { manifest: name.clone(), host: host.cloned(), mode: None };
+        let fleet = resolve(&catalog, &request).map_err(|_| SpecError::Wrong)?;
+        let configs =
+            fleet.nodes.into_iter().filter_map(|node| Some((node.identity.node.clone(), node.config?)));
+        Ok(configs.collect())
+    }
+}

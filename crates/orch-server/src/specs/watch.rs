@@ -1,0 +1,83 @@
+//! Whether files of a site have changed: told by the kernel where it can, and seen by looking where it cannot.
+
+use std::fs;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use orch_model::{Digest, FileKind};
+use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
+
+use super::SitePlace;
+
+/// What the kernel tells of the folders of a site.
+#[derive(Debug)]
+pub(super) struct Watch {
+    told: OwnedFd,
+}
+
+impl Watch {
+    /// Has the kernel tell; nothing where it cannot.
+    pub(super) fn over(place: &SitePlace) -> Option<Self> {
+        let told = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).ok()?;
+        let mut watch = Self { told };
+        watch.extend(place);
+        Some(watch)
+    }
+
+    /// Has it tell of folders that are new, too. A file counts once it was written to its end: half of one may make sense,
+    /// and not the one that was meant.
+    pub(super) fn extend(&mut self, place: &SitePlace) {
+        let flags = WatchFlags::CLOSE_WRITE
+            | WatchFlags::CREATE
+            | WatchFlags::DELETE
+            | WatchFlags::MOVED_FROM
+            | WatchFlags::MOVED_TO;
+        let elsewhere = place.manifest.as_deref().and_then(Path::parent).map(Path::to_owned);
+        for folder in folders(&place.root).into_iter().chain(elsewhere) {
+            // One that is not there is looked for again when something changes above it.
+            let _ = inotify::add_watch(&self.told, folder, flags);
+        }
+    }
+
+    /// Whether something was told since the last time.
+    pub(super) fn has_changed(&mut self) -> bool {
+        let mut buffer = [0_u8; 4096];
+        let mut has_changed = false;
+        while rustix::io::read(&self.told, &mut buffer).is_ok_and(|length| length > 0) {
+            has_changed = true;
+        }
+        has_changed
+    }
+}
+
+/// How the files of a site look from outside: their names, sizes and times.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Stamp(Digest);
+
+impl Stamp {
+    pub(super) fn of(place: &SitePlace) -> Self {
+        let mut seen: Vec<(PathBuf, u64, i64, i64, u64)> = Vec::new();
+        let mut add = |path: PathBuf| {
+            if let Ok(about) = fs::metadata(&path) {
+                seen.push((path, about.len(), about.mtime(), about.mtime_nsec(), about.ino()));
+            }
+        };
+        for folder in folders(&place.root) {
+            fs::read_dir(folder).into_iter().flatten().flatten().for_each(|entry| add(entry.path()));
+        }
+        place.manifest.iter().cloned().for_each(add);
+        seen.sort();
+        Self(Digest::of(&seen))
+    }
+}
+
+/// The folders that hold files of a site.
+fn folders(root: &Path) -> Vec<PathBuf> {
+    let mut folders: Vec<PathBuf> = FileKind::ALL.map(|kind| root.join(kind.folder())).into();
+    let hosts = fs::read_dir(root.join("hosts")).into_iter().flatten().flatten();
+    folders.extend(hosts.map(|entry| entry.path()).filter(|path| path.is_dir()));
+    folders.sort();
+    folders.dedup();
+    folders
+}

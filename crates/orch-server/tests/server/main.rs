@@ -1,0 +1,9 @@
+//! What the spec server promises, over real TLS on loopback: tokens, answers, reloads, kills, and clients that mean no good.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot set its scene has failed")]
+#![allow(clippy::print_stderr, reason = "a test says why it is skipped")]
+
+mod answers;
+mod client;
+mod scene;
+mod tokens;
