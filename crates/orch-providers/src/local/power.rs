@@ -11,13 +11,14 @@ use orch_run::Progress;
 use rustix::process::Signal;
 
 use super::boot::BOOT;
-use super::child::{finish, helper};
+use super::child::helper;
 use super::enter::KNOCK;
 use super::inside;
 use super::limits::{self, Hierarchies};
 use super::make::{Doing, MakeError};
 use super::process::Process;
 use super::record::{Boot, Folder};
+use crate::finish::finish;
 
 /// How long a machine may take to stop by itself.
 const GRACE: Duration = Duration::from_secs(8);
@@ -30,13 +31,13 @@ const END: Duration = Duration::from_secs(20);
 pub(crate) fn on(program: &Path, folder: &Folder, progress: &Progress) -> Result<(), MakeError> {
     progress.say("starting");
     let mut command = helper(program, BOOT, folder.path());
-    let output = finish(&mut command, STARTING).doing("run the process that starts it")?;
-    if output.status.success() {
+    let ended = finish(&mut command, STARTING).doing("run the process that starts it")?;
+    if ended.status.success() {
         return Ok(());
     }
     Err(MakeError::NotStarted {
         machine: folder.name(),
-        why: String::from_utf8_lossy(&output.stderr).trim().to_owned(),
+        why: ended.said(),
         evidence: last_lines(&folder.console()),
     })
 }
@@ -51,8 +52,8 @@ pub(crate) fn reach(
     progress.say("waiting for ssh");
     let mut command = helper(program, KNOCK, folder.path());
     command.arg(ssh_port(folder).to_string()).arg(within.as_millis().to_string());
-    let output = finish(&mut command, within + END).doing("run the process that knocks")?;
-    if output.status.success() {
+    let ended = finish(&mut command, within + END).doing("run the process that knocks")?;
+    if ended.status.success() {
         return Ok(());
     }
     if folder.running().is_none() {
@@ -61,7 +62,7 @@ pub(crate) fn reach(
     let log = folder.running().and_then(|init| inside::read(&init, "/var/log/sshd.log").ok());
     Err(MakeError::NotReached {
         machine: folder.name(),
-        why: String::from_utf8_lossy(&output.stderr).trim().to_owned(),
+        why: ended.said(),
         evidence: log.map(|log| tail(&log)).unwrap_or_default(),
     })
 }

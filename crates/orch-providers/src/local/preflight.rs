@@ -8,11 +8,12 @@ use std::time::Duration;
 use orch_plan::MachineSpec;
 
 use super::boot::PROBE;
-use super::child::{finish, helper};
+use super::child::helper;
 use super::image::Image;
 use super::limits::Hierarchies;
 use super::machine::Ids;
 use super::make::Maker;
+use crate::finish::finish;
 use crate::ground::{Obstacle, Preflight};
 
 /// What a machine made from this machine's programs takes before anything is written to it, with room to begin.
@@ -66,9 +67,9 @@ impl Maker {
     /// What the kernel does not allow.
     fn forbidden(&self) -> Option<Obstacle> {
         match finish(&mut helper(&self.program, PROBE, Path::new("-")), PROBING) {
-            Ok(output) if output.status.success() => None,
-            Ok(output) => {
-                let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+            Ok(ended) if ended.status.success() => None,
+            Ok(ended) => {
+                let said = ended.said();
                 let hint = advice(&said);
                 Some(Obstacle {
                     what: format!("this computer does not allow what a machine needs: {said}"),
