@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{self, Read};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -29,6 +30,8 @@ fn discard_elsewhere(path: &Path, means: &Means, program: &Path) -> Result<(), B
     let mut child = command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0)
         .spawn()
         .doing("start the process that removes files")?;
     let (Some(to), Some(from)) = (child.stdin.take(), child.stdout.take()) else {
