@@ -3,7 +3,7 @@
 use std::fs;
 
 use crate::common::{
-    Lab, Need, TIMEOUTS, Timeline, assert_nothing_is_left, lacks, most_at_once, name_of, node,
+    Lab, Need, TIMEOUTS, Timeline, assert_nothing_is_left, lacks, most_at_once, name_of, node, skip,
 };
 
 const CREATE: &str = "create -M lab -H father --json";
@@ -125,6 +125,36 @@ fn memory_is_changed_while_a_node_runs_and_a_disk_grows_with_everything_on_it() 
         assert!(size(&lab) > before + before / 2, "{} grew to {}", before, size(&lab));
     }
     assert_eq!(fs::read_to_string(lab.root("lab-a").join("var/lib/kept")).unwrap(), "kept");
+    lab.orch(STATUS).ends_with(0).every_node_is("as-wanted");
+    lab.orch(CREATE).ends_with(0).every_node_is("unchanged");
+    lab.orch(DESTROY).ends_with(0);
+    assert_nothing_is_left(&lab);
+}
+
+#[test]
+fn what_ran_inside_of_a_node_whose_disk_grows_runs_again_afterwards() {
+    if lacks(&[Need::Root]) {
+        return;
+    }
+    let outer = house("outer").replace("preset: tiny", "preset: large");
+    let middle = format!("{}, parent: outer", house("middle"));
+    let lab = Lab::with_nodes(TIMEOUTS, &[&outer, &middle, &child("inner", "middle")]);
+    lab.write("presets/large.yaml", "cores: 1\nmemory: 512\ndisk: 1\n");
+    lab.orch(CREATE).ends_with(0);
+    if !lab.machine("lab-outer").join("disk.img").exists() {
+        return skip("disks have no limit here");
+    }
+    let machines = ["lab-outer", "lab-middle", "lab-inner"];
+    let before = machines.map(|machine| lab.init(machine));
+    lab.write("presets/large.yaml", "cores: 1\nmemory: 512\ndisk: 2\n");
+    let grown = lab.orch(CREATE).ends_with(0);
+    assert_eq!(
+        ["outer", "middle", "inner"].map(|name| grown.node(name)["status"].clone()),
+        ["changed", "unchanged", "unchanged"]
+    );
+    for (machine, before) in machines.into_iter().zip(before) {
+        assert_ne!(lab.init(machine), before, "{machine} was off meanwhile");
+    }
     lab.orch(STATUS).ends_with(0).every_node_is("as-wanted");
     lab.orch(CREATE).ends_with(0).every_node_is("unchanged");
     lab.orch(DESTROY).ends_with(0);

@@ -1,6 +1,7 @@
 //! Power cuts: a machine's first process is killed, and everything in the machine with it.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 
 use super::{CREATE, DESTROY, NEEDS, STATUS, cut_power, edit, made, motd, start_configuring};
 use crate::common::{Gate, Lab, TIMEOUTS, Timeline, assert_nothing_is_left, inits, lacks, node};
@@ -67,6 +68,26 @@ fn when_every_machine_of_a_host_is_killed_all_are_started_again_parents_first() 
     for machine in ["lab-house", "lab-child", "lab-peer"] {
         assert_eq!(inits(&lab, machine), [lab.init(machine).unwrap()]);
     }
+    lab.orch(DESTROY).ends_with(0);
+    assert_nothing_is_left(&lab);
+}
+
+#[test]
+fn a_machine_whose_starter_was_killed_before_it_wrote_that_it_was_done_shares_its_network_all_the_same() {
+    if lacks(&NEEDS) {
+        return;
+    }
+    let lab = made(&["a"]);
+    let boot = lab.machine("lab-a").join("boot.json");
+    let written = fs::read_to_string(&boot).unwrap();
+    assert!(written.contains("\"ready\": true"), "{written}");
+    fs::write(&boot, written.replace("\"ready\": true", "\"ready\": false")).unwrap();
+    lab.write_nodes(TIMEOUTS, &[&node("a"), &node("b")]);
+    lab.orch(CREATE).ends_with(0);
+    let network =
+        |machine: &str| fs::metadata(lab.root(machine).join("run/orch/uplink")).map(|about| about.ino());
+    assert_eq!(network("lab-a").unwrap(), network("lab-b").unwrap(), "a host has one network");
+    lab.orch(STATUS).ends_with(0).every_node_is("as-wanted");
     lab.orch(DESTROY).ends_with(0);
     assert_nothing_is_left(&lab);
 }

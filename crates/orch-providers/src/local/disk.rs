@@ -21,13 +21,14 @@ use super::store::{Store, make, remove};
 const GIB: u64 = 1 << 30;
 
 /// Makes sure that a machine that never ran has its disk. One that is there is left, unless it is of another size: the
-/// machine was to be another one then.
+/// machine was to be another one then. Whoever calls has the machine's lock.
 pub(crate) fn make_disk(
     store: &Store,
     folder: &Folder,
     image: &Image,
     gigabytes: u32,
     means: &Means,
+    lock: &File,
 ) -> io::Result<()> {
     let is_of_size = fs::metadata(folder.disk()).is_ok_and(|about| about.len() == u64::from(gigabytes) * GIB);
     match &means.disk {
@@ -43,7 +44,7 @@ pub(crate) fn make_disk(
             let draft = folder.root().with_extension("new");
             remove(&draft)?;
             make(&draft)?;
-            fill(image, &draft, means, &folder.lock()?)?;
+            fill(image, &draft, means, lock)?;
             remove(&folder.root())?;
             fs::rename(draft, folder.root())
         }

@@ -139,7 +139,7 @@ impl Maker {
         progress: &Progress,
     ) -> Result<Done, MakeError> {
         // It may run and not be whole: whoever began it did not say that it was done.
-        power::cut(folder)?;
+        let lock = power::cut(folder, record.marks.uuid)?;
         record.size = size;
         if record.access.is_some() && record.host_key.is_none() {
             progress.say("making its host key");
@@ -148,7 +148,10 @@ impl Maker {
         folder.write_record(&record).doing("write down what it is")?;
         progress.say("making its disk");
         let image = self.image(&record.image)?;
-        disk::make_disk(&self.store, folder, &image, record.size.disk, &self.means).doing("make its disk")?;
+        disk::make_disk(&self.store, folder, &image, record.size.disk, &self.means, &lock)
+            .doing("make its disk")?;
+        // From here on it is the process that starts it which has the lock.
+        drop(lock);
         self.switch_on(folder, &record, progress)?;
         record.made = true;
         folder.write_record(&record).doing("write down that it is made")?;
@@ -185,14 +188,15 @@ impl Maker {
 
     /// Makes sure that a machine that is made runs.
     fn started(&self, folder: &Folder, record: &Record, progress: &Progress) -> Result<Done, MakeError> {
-        if folder.running().is_some() {
+        if folder.boot().is_some_and(|boot| boot.ready && boot.init.is_alive()) {
             return Ok(Done::Unchanged);
         }
         self.switch_on(folder, record, progress)?;
         Ok(Done::Changed)
     }
 
-    /// Gives a machine another size. A disk grows while the machine is off; it is started again if it ran.
+    /// Gives a machine another size. A disk grows while the machine is off; it is started again if it ran, and so is
+    /// whatever ran inside of it.
     pub(crate) fn resize(
         &self,
         machine: &MachineRef,
@@ -203,21 +207,42 @@ impl Maker {
         if record.size == to {
             return Ok(Done::Unchanged);
         }
-        let ran = folder.running().is_some();
-        if record.size.disk != to.disk {
+        let grows = record.size.disk != to.disk && folder.disk().exists();
+        let ran = if grows { self.running_tree(&folder, &record)? } else { Vec::new() };
+        if grows {
             progress.say("growing its disk");
-            power::off(&folder)?;
-            let lock = folder.lock().doing("lock it")?;
-            disk::grow(&folder, to.disk, &lock).doing("make its disk larger")?;
+            grow(&folder, &record, to.disk, &ran)?;
+        }
+        // What is written down is so: a limit that is refused leaves a machine of the size that it has.
+        if folder.running().is_some() {
+            Hierarchies::look().set(record.marks.uuid, to).doing("limit what it uses")?;
         }
         record.size = to;
         folder.write_record(&record).doing("write down its size")?;
-        if folder.running().is_some() {
-            Hierarchies::look().set(record.marks.uuid, to).doing("limit what it uses")?;
-        } else if ran {
-            self.switch_on(&folder, &record, progress)?;
+        for (folder, record) in &ran {
+            self.started(folder, record, progress)?;
         }
         Ok(Done::Changed)
+    }
+
+    /// A machine and those inside of it, as far as they run, outermost first.
+    fn running_tree(&self, folder: &Folder, record: &Record) -> Result<Vec<(Folder, Record)>, MakeError> {
+        let all = self.store.list().doing("look at the host's machines")?;
+        let all: Vec<(Folder, Record)> =
+            all.into_iter().filter_map(|found| Some((found.folder, found.record?))).collect();
+        let mut tree = vec![(folder.clone(), record.clone())];
+        let mut next = 0;
+        while let Some((around, _)) = tree.get(next) {
+            let around = around.name();
+            let is_new = |folder: &Folder| tree.iter().all(|(known, _)| known != folder);
+            let lives_there = |record: &Record| record.inside.as_ref() == Some(&around);
+            let inside = all.iter().filter(|(folder, record)| lives_there(record) && is_new(folder));
+            let inside: Vec<_> = inside.cloned().collect();
+            tree.extend(inside);
+            next += 1;
+        }
+        tree.retain(|(folder, record)| record.made && folder.running().is_some());
+        Ok(tree)
     }
 
     /// Takes a machine down and everything that belongs to it.
@@ -235,7 +260,7 @@ impl Maker {
             return Err(MakeError::Refused(format!("machine `{}` lives on it", child.folder.name())));
         }
         progress.say("stopping");
-        power::off(&folder)?;
+        let _lock = power::off(&folder, machine.uuid)?;
         progress.say("removing its files");
         self.store.remove(&folder, machine.uuid, discard).doing("remove its files")?;
         Ok(Done::Changed)
@@ -298,6 +323,16 @@ impl Maker {
     fn identity(&self) -> Result<PublicKey, MakeError> {
         Ok(ensure_identity(&self.identity)?)
     }
+}
+
+/// Makes the disk of a machine larger, which is off then, with everything that ran inside of it. Those go first, innermost
+/// first: none is to lose its power because the one around it goes off.
+fn grow(folder: &Folder, record: &Record, gigabytes: u32, ran: &[(Folder, Record)]) -> Result<(), MakeError> {
+    for (inner, record) in ran.iter().rev().filter(|(inner, _)| inner != folder) {
+        power::off(inner, record.marks.uuid)?;
+    }
+    let lock = power::off(folder, record.marks.uuid)?;
+    disk::grow(folder, gigabytes, &lock).doing("make its disk larger")
 }
 
 fn has_ssh_client() -> bool {

@@ -1,6 +1,6 @@
 //! Switching machines on and off.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use orch_run::Progress;
 use rustix::process::Signal;
+use uuid::Uuid;
 
 use super::boot::BOOT;
 use super::child::helper;
@@ -132,18 +133,23 @@ fn ssh_setting(folder: &Folder, name: &str) -> Option<String> {
     settings.lines().find_map(value)
 }
 
-/// Asks a machine to stop, and ends it where it does not in time.
-pub(crate) fn off(folder: &Folder) -> Result<(), MakeError> {
-    end(folder, GRACE)
+/// Asks the machine that bears this mark to stop, and ends it where it does not in time. It cannot be started again for as
+/// long as what this gives is held.
+pub(crate) fn off(folder: &Folder, uuid: Uuid) -> Result<File, MakeError> {
+    end(folder, uuid, GRACE)
 }
 
-/// Ends a machine at once.
-pub(crate) fn cut(folder: &Folder) -> Result<(), MakeError> {
-    end(folder, Duration::ZERO)
+/// The same, at once.
+pub(crate) fn cut(folder: &Folder, uuid: Uuid) -> Result<File, MakeError> {
+    end(folder, uuid, Duration::ZERO)
 }
 
-fn end(folder: &Folder, grace: Duration) -> Result<(), MakeError> {
-    let _lock = folder.lock().doing("lock it")?;
+fn end(folder: &Folder, uuid: Uuid, grace: Duration) -> Result<File, MakeError> {
+    let lock = folder.lock().doing("lock it")?;
+    // Whoever had the lock before may have put another machine there.
+    if folder.record().doing("read what it is")?.marks.uuid != uuid {
+        return Err(MakeError::NotOurs { machine: folder.name(), expected: uuid });
+    }
     let boot = folder.boot();
     if let Some(Boot { init, .. }) = &boot {
         let stopped = grace > Duration::ZERO && ask(folder, init, grace).doing("ask it to stop")?;
@@ -152,12 +158,12 @@ fn end(folder: &Folder, grace: Duration) -> Result<(), MakeError> {
         }
     }
     // A start that was cut off may have made some and written down none.
-    let record = folder.record().doing("read what it is")?;
-    let mut groups = Hierarchies::look().groups(record.marks.uuid);
+    let mut groups = Hierarchies::look().groups(uuid);
     groups.extend(boot.into_iter().flat_map(|boot| boot.cgroups));
     limits::end(&groups).doing("end its processes")?;
     limits::remove(&groups).doing("remove its control groups")?;
-    folder.forget_boot().doing("forget that it ran")
+    folder.forget_boot().doing("forget that it ran")?;
+    Ok(lock)
 }
 
 /// Asks a machine to stop, in the words of its init; whether it did in time.

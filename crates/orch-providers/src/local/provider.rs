@@ -179,8 +179,7 @@ fn machine(found: Found) -> Machine {
             applied: Applied::Unknown,
         };
     };
-    let running = found.folder.running();
-    let state = match (record.made, &running) {
+    let state = match (record.made, found.folder.in_place()) {
         (false, _) => MachineState::Partial,
         (true, Some(_)) => MachineState::Running,
         (true, None) => MachineState::Stopped,

@@ -39,6 +39,8 @@ pub(crate) const PROBE: &str = "probe";
 const BRIDGE: &str = "orch0";
 /// What a running machine knows about itself, and what orch needs in it.
 pub(crate) const RUN: &str = "run/orch";
+/// The machine's mark, for those inside of it.
+pub(crate) const OWN_MARK: &str = "/run/orch/uuid";
 /// The network of the host's bridge, held by every machine on it: so it lasts as long as the last of them.
 pub(crate) const UPLINK: &str = "run/orch/uplink";
 /// The program that configures the machine.

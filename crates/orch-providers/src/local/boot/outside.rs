@@ -24,11 +24,13 @@ use super::{BootError, Doing, UNSHARE, UPLINK};
 
 /// How long a machine may take until its init has it. Longer than it ever takes; the driver has a limit of its own.
 const LIMIT: Duration = Duration::from_mins(2);
+/// How long the kernel may take to end what is killed.
+const END: Duration = Duration::from_secs(10);
 
 /// Starts a machine that is off. One that runs is left alone.
 pub(crate) fn boot(folder: &Folder) -> Result<(), BootError> {
     let _lock = folder.lock().doing("lock the machine")?;
-    if folder.running().is_some() {
+    if runs_on(folder)? {
         return Ok(());
     }
     folder.forget_boot().doing("forget the last start")?;
@@ -40,11 +42,26 @@ pub(crate) fn boot(folder: &Folder) -> Result<(), BootError> {
     let groups = Hierarchies::look().make(record.marks.uuid, record.size).doing("make its control groups")?;
     // Nothing of it may run that is not known: two would write to one disk.
     limits::end(&groups).doing("end what is left of its last start")?;
-    let started = start(folder, &home, parent.as_ref(), &means, &groups);
+    let mut init = None;
+    let started = start(folder, &home, parent.as_ref(), &means, &groups, &mut init);
     if started.is_err() {
-        undo(folder, &groups);
+        undo(folder, init.as_ref(), &groups);
     }
     started
+}
+
+/// Whether a machine runs and is in place. Where whoever started it last was killed before that was written down, it is
+/// now; where it was killed before that was so, what is there will not come up any more, and is ended.
+fn runs_on(folder: &Folder) -> Result<bool, BootError> {
+    let Some(last) = folder.boot().filter(|boot| boot.init.is_alive()) else { return Ok(false) };
+    if folder.in_place().is_some() {
+        if !last.ready {
+            folder.write_boot(&Boot { ready: true, ..last }).doing("write down that it is in place")?;
+        }
+        return Ok(true);
+    }
+    let ended = last.init.end(Signal::KILL, END).doing("end what is left of its last start")?;
+    if ended { Ok(false) } else { Err(BootError::Late("the end of its last start")) }
 }
 
 /// The first process of the machine that this one lives inside of, which must run.
@@ -96,15 +113,11 @@ impl Around {
             let init = found
                 .record
                 .filter(|record| record.inside.is_none())
-                .and_then(|_| in_place(&found.folder))?;
+                .and_then(|_| found.folder.in_place())?;
             inside::network(&init, UPLINK).and_then(|network| Self::of(network, &init)).ok()
         };
         Ok(store.list()?.into_iter().find_map(held))
     }
-}
-
-fn in_place(folder: &Folder) -> Option<Process> {
-    folder.boot().filter(|boot| boot.ready && boot.init.is_alive()).map(|boot| boot.init)
 }
 
 fn start(
@@ -113,6 +126,7 @@ fn start(
     parent: Option<&Process>,
     means: &Means,
     groups: &[PathBuf],
+    init: &mut Option<Process>,
 ) -> Result<(), BootError> {
     let deadline = Instant::now() + LIMIT;
     let is_first = home.around.is_none();
@@ -124,7 +138,7 @@ fn start(
         join(parent, ThreadNameSpaceType::PROCESS_ID)?;
     }
     let mut child = spawn(folder, home.around.as_ref(), means.ids.standing())?;
-    let result = bring_up(folder, &mut child, is_first, means, groups, deadline);
+    let result = bring_up(folder, &mut child, is_first, means, groups, init, deadline);
     // It has nothing left to do: the machine holds what it made.
     let _ = child.kill();
     let _ = child.wait();
@@ -137,6 +151,7 @@ fn bring_up(
     is_first: bool,
     means: &Means,
     groups: &[PathBuf],
+    first: &mut Option<Process>,
     deadline: Instant,
 ) -> Result<(), BootError> {
     let pid = child.id();
@@ -152,6 +167,7 @@ fn bring_up(
     }
     expect(&from, HERE, deadline)?;
     let init = first_process(pid).ok_or(BootError::Lost)?;
+    *first = Some(init.clone());
     let boot = Boot { init, ready: false, cgroups: groups.to_vec() };
     folder.write_boot(&boot).doing("write down who its first process is")?;
     say(&mut to, GO)?;
@@ -225,11 +241,12 @@ fn search(parent: u32) -> Option<i32> {
     })
 }
 
-/// Ends what was begun. What cannot be ended now is found again by the next start.
-fn undo(folder: &Folder, groups: &[PathBuf]) {
-    if let Some(init) = folder.running() {
-        let _ = init.end(Signal::KILL, Duration::from_secs(10));
+/// Ends what was begun, also what could not be written down. What cannot be ended now is found again by the next start.
+fn undo(folder: &Folder, init: Option<&Process>, groups: &[PathBuf]) {
+    if let Some(init) = init {
+        let _ = init.end(Signal::KILL, END);
     }
+    let _ = limits::end(groups);
     let _ = folder.forget_boot();
     let _ = limits::remove(groups);
 }
