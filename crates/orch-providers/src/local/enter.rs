@@ -33,13 +33,15 @@ pub(crate) enum EnterError {
     Off(String),
     #[error(transparent)]
     Namespace(#[from] BootError),
-    #[error("`{0}` cannot be run there: {1}")]
+    #[error("the control groups of the machine cannot be entered")]
+    Group(#[source] io::Error),
+    #[error("`{0}` cannot be run there")]
     Run(String, #[source] io::Error),
-    #[error("nothing answers at {0}: {1}")]
+    #[error("nothing answers at {0}")]
     Connect(SocketAddr, #[source] io::Error),
-    #[error("its SSH server did not answer within {0:?}: {1}")]
+    #[error("its SSH server did not answer within {0:?}")]
     Silent(Duration, #[source] io::Error),
-    #[error("what it is cannot be read: {0}")]
+    #[error("what it is cannot be read")]
     Record(#[source] io::Error),
 }
 
@@ -47,7 +49,7 @@ pub(crate) enum EnterError {
 pub(crate) fn enter(folder: &Folder, argv: &[OsString]) -> Result<ExitCode, EnterError> {
     let init = folder.running().ok_or_else(|| EnterError::Off(folder.name()))?;
     if let Some(boot) = folder.boot().filter(|boot| !boot.cgroups.is_empty()) {
-        limits::enter(&boot.cgroups, std::process::id()).map_err(EnterError::Record)?;
+        limits::enter_as_guest(&boot.cgroups, std::process::id()).map_err(EnterError::Group)?;
     }
     let all = ThreadNameSpaceType::MOUNT
         | ThreadNameSpaceType::PROCESS_ID

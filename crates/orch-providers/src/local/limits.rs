@@ -93,12 +93,7 @@ impl Hierarchies {
     /// Makes the groups of a machine and sets their limits.
     pub(crate) fn make(&self, uuid: Uuid, size: Size) -> io::Result<Vec<PathBuf>> {
         let groups = self.groups(uuid);
-        for group in &groups {
-            match fs::create_dir(group) {
-                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-                _ => {}
-            }
-        }
+        groups.iter().try_for_each(|group| make_group(group))?;
         self.set(uuid, size)?;
         Ok(groups)
     }
@@ -132,6 +127,35 @@ impl Hierarchies {
 /// Moves a process into groups; what it starts is in them too.
 pub(crate) fn enter(groups: &[PathBuf], pid: u32) -> io::Result<()> {
     groups.iter().try_for_each(|group| fs::write(group.join("cgroup.procs"), pid.to_string()))
+}
+
+/// The same for one that comes into a machine that runs. The init of a machine may have divided its group of the unified
+/// hierarchy among groups inside of it, and then the kernel takes no process into the group itself; so guests have one of
+/// their own inside, which goes with the machine.
+pub(crate) fn enter_as_guest(groups: &[PathBuf], pid: u32) -> io::Result<()> {
+    const GUESTS: &str = "guests";
+    let place = |group: &PathBuf| {
+        if !is_unified(group) {
+            return Ok(group.clone());
+        }
+        let inner = group.join(GUESTS);
+        make_group(&inner)?;
+        Ok(inner)
+    };
+    let places: Vec<PathBuf> = groups.iter().map(place).collect::<io::Result<_>>()?;
+    enter(&places, pid)
+}
+
+/// Whether a group is one of the unified hierarchy, where it can be divided.
+fn is_unified(group: &Path) -> bool {
+    group.join("cgroup.subtree_control").exists()
+}
+
+fn make_group(group: &Path) -> io::Result<()> {
+    match fs::create_dir(group) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        _ => Ok(()),
+    }
 }
 
 /// Ends every process in groups of ours, whoever started it: a machine's groups hold nothing else.
@@ -197,6 +221,22 @@ fn remove_tree(group: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_guest_of_a_machine_has_a_group_of_its_own_where_the_machine_may_have_divided_the_one_around() {
+        let folder = tempfile::tempdir().expect("a folder can be made");
+        let groups = ["first", "unified"].map(|name| folder.path().join(name));
+        for group in &groups {
+            fs::create_dir(group).expect("a folder can be made");
+        }
+        fs::write(groups[1].join("cgroup.subtree_control"), "memory\n").expect("a file can be written");
+        for pid in [7, 8] {
+            enter_as_guest(&groups, pid).expect("what the kernel does is not what is tried here");
+        }
+        let inside = |group: &str| fs::read_to_string(folder.path().join(group).join("cgroup.procs")).ok();
+        assert_eq!(inside("first").as_deref(), Some("8"));
+        assert_eq!((inside("unified"), inside("unified/guests").as_deref()), (None, Some("8")));
+    }
 
     #[test]
     fn both_generations_of_control_groups_are_found() {

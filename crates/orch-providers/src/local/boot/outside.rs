@@ -33,15 +33,13 @@ pub(crate) fn boot(folder: &Folder) -> Result<(), BootError> {
     if runs_on(folder)? {
         return Ok(());
     }
-    folder.forget_boot().doing("forget the last start")?;
     let record = folder.record().doing("read what the machine is")?;
+    let hierarchies = Hierarchies::look();
+    clear(folder, hierarchies.groups(record.marks.uuid)).doing("end what is left of its last start")?;
     let parent = parent(folder, &record)?;
     let home = Home::of(folder, parent.as_ref())?;
     let means = Means::look();
-    // What a driver that was killed left of an earlier start is used again.
-    let groups = Hierarchies::look().make(record.marks.uuid, record.size).doing("make its control groups")?;
-    // Nothing of it may run that is not known: two would write to one disk.
-    limits::end(&groups).doing("end what is left of its last start")?;
+    let groups = hierarchies.make(record.marks.uuid, record.size).doing("make its control groups")?;
     let mut init = None;
     let started = start(folder, &home, parent.as_ref(), &means, &groups, &mut init);
     if started.is_err() {
@@ -62,6 +60,15 @@ fn runs_on(folder: &Folder) -> Result<bool, BootError> {
     }
     let ended = last.init.end(Signal::KILL, END).doing("end what is left of its last start")?;
     if ended { Ok(false) } else { Err(BootError::Late("the end of its last start")) }
+}
+
+/// Ends and forgets what is left of a machine's last start. Nothing of it may run that is not known: two would write to one
+/// disk. Nor are its control groups used again: its init may have divided them, and they would take nobody in.
+fn clear(folder: &Folder, mut groups: Vec<PathBuf>) -> io::Result<()> {
+    groups.extend(folder.boot().into_iter().flat_map(|boot| boot.cgroups));
+    limits::end(&groups)?;
+    limits::remove(&groups)?;
+    folder.forget_boot()
 }
 
 /// The first process of the machine that this one lives inside of, which must run.
