@@ -19,7 +19,7 @@ use super::machine::{Means, program};
 use super::power;
 use super::record::{Folder, Record};
 use super::store::Store;
-use crate::ssh::{KeyError, chain, ensure_identity, make_host_key};
+use crate::ssh::{KeyError, ensure_identity, make_host_key};
 
 /// Why something could not be done to a machine.
 #[derive(Debug, Error)]
@@ -28,13 +28,13 @@ pub(crate) enum MakeError {
     NotOurs { machine: String, expected: Uuid },
     #[error("{0}")]
     Refused(String),
-    #[error("cannot {doing}: {source}")]
+    #[error("cannot {doing}")]
     Step {
         doing: &'static str,
         #[source]
         source: io::Error,
     },
-    #[error("{}", chain(.0))]
+    #[error(transparent)]
     Key(#[from] KeyError),
     #[error("machine `{machine}` does not start: {why}")]
     NotStarted { machine: String, why: String, evidence: Vec<String> },

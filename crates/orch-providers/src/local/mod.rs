@@ -35,6 +35,8 @@ pub use provider::{Local, Setup};
 use record::Folder;
 pub use way::LocalWay;
 
+use crate::ssh::chain;
+
 /// The word that the command line of `orch` has for what this provider runs in processes of its own.
 pub const HELPER: &str = "__local";
 
@@ -57,7 +59,7 @@ pub fn helper(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 
 fn work(args: &[OsString]) -> Result<ExitCode, String> {
     let done = |result: Result<(), boot::BootError>| {
-        result.map(|()| ExitCode::SUCCESS).map_err(|error| error.to_string())
+        result.map(|()| ExitCode::SUCCESS).map_err(|error| chain(&error))
     };
     let usage = || "this is for orch itself".to_owned();
     let [word, folder, rest @ ..] = args else { return Err(usage()) };
@@ -73,23 +75,23 @@ fn work(args: &[OsString]) -> Result<ExitCode, String> {
         }
         boot::INIT => {
             let uplink = Path::new(option("--uplink").ok_or_else(usage)?);
-            boot::init(&folder, uplink, standing()?).map_err(|error| error.to_string())
+            boot::init(&folder, uplink, standing()?).map_err(|error| chain(&error))
         }
         boot::DISCARD => done(boot::discard_as_them(folder.path())),
         boot::PROBE => done(boot::probe(rustix::process::geteuid().is_root())),
-        refresh::REFRESH => refresh::refresh_from_inside(&folder)
-            .map(|()| ExitCode::SUCCESS)
-            .map_err(|error| error.to_string()),
-        enter::ENTER => enter::enter(&folder, rest).map_err(|error| error.to_string()),
+        refresh::REFRESH => {
+            refresh::refresh_from_inside(&folder).map(|()| ExitCode::SUCCESS).map_err(|error| chain(&error))
+        }
+        enter::ENTER => enter::enter(&folder, rest).map_err(|error| chain(&error)),
         enter::CONNECT => {
             let port = rest.first().and_then(|port| port.to_str()?.parse().ok()).ok_or_else(usage)?;
-            enter::connect(&folder, port).map(|()| ExitCode::SUCCESS).map_err(|error| error.to_string())
+            enter::connect(&folder, port).map(|()| ExitCode::SUCCESS).map_err(|error| chain(&error))
         }
         enter::KNOCK => {
             let number = |place: usize| rest.get(place).and_then(|word| word.to_str()?.parse::<u64>().ok());
             let port = number(0).and_then(|port| u16::try_from(port).ok()).ok_or_else(usage)?;
             let within = Duration::from_millis(number(1).ok_or_else(usage)?);
-            enter::knock(&folder, port, within).map(|()| ExitCode::SUCCESS).map_err(|error| error.to_string())
+            enter::knock(&folder, port, within).map(|()| ExitCode::SUCCESS).map_err(|error| chain(&error))
         }
         _ => Err(usage()),
     }

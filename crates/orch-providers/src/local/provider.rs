@@ -16,6 +16,7 @@ use super::make::{MakeError, Maker};
 use super::record::{Folder, Record};
 use super::store::{Found, Store};
 use crate::ground::{Obstacle, Preflight};
+use crate::ssh::chain;
 
 /// Where a node keeps what became of its configuration.
 const COMPLETE: &str = "/var/lib/orch/complete.json";
@@ -114,7 +115,7 @@ impl Local {
 
     fn told(&self, error: MakeError) -> ProviderError {
         let host = self.maker.host.clone();
-        let why = error.to_string();
+        let why = chain(&error);
         match error {
             MakeError::NotOurs { machine, expected } => ProviderError::NotOurs { machine, expected },
             MakeError::Refused(why) => ProviderError::Refused { host, why },

@@ -14,11 +14,12 @@ use super::outside::give_ids;
 use super::talk::{GO, UNSHARED, expect, say};
 use super::unshared::split_users;
 use super::{BootError, DISCARD, Doing};
+use crate::ssh::chain;
 
 /// Removes a folder and everything in it.
 pub(crate) fn discard(path: &Path, means: &Means, program: &Path) -> io::Result<()> {
     if matches!(means.ids, Ids::Range { .. }) && path.symlink_metadata().is_ok() {
-        discard_elsewhere(path, means, program).map_err(io::Error::other)?;
+        discard_elsewhere(path, means, program).map_err(|error| io::Error::other(chain(&error)))?;
     }
     remove(path)
 }

@@ -50,7 +50,7 @@ pub(crate) const PROGRAM: &str = "/run/orch/orch-node";
 #[derive(Debug, Error)]
 pub(crate) enum BootError {
     /// One thing did not work.
-    #[error("cannot {doing}: {source}")]
+    #[error("cannot {doing}")]
     Step {
         doing: String,
         #[source]
