@@ -3,6 +3,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use orch_model::{HostName, NodeName, PublicKey, Size, UserName};
@@ -13,7 +14,7 @@ use uuid::Uuid;
 
 use super::boot;
 use super::disk;
-use super::image::{Image, SSH_SERVERS, SUDOS};
+use super::image::{Image, WaysIn};
 use super::limits::Hierarchies;
 use super::machine::{Means, program};
 use super::power;
@@ -69,6 +70,8 @@ pub(crate) struct Maker {
     pub(crate) means: Means,
     /// How long a machine may take until its SSH server answers; a machine counts as made without that where there is none.
     pub(crate) reach: Option<Duration>,
+    /// The images that were looked into, with what was found.
+    pub(crate) looked_into: Arc<Mutex<Vec<(Image, WaysIn)>>>,
 }
 
 impl Maker {
@@ -93,15 +96,9 @@ impl Maker {
         }
         let image = self.image(&spec.image)?;
         let parent = spec.parent.as_ref().map(|parent| self.parent(order, parent)).transpose()?;
-        let has_ssh = if image.shares_programs() {
-            self.means.ssh.is_some()
-        } else {
-            has_ssh_client() && image.may_hold(&SSH_SERVERS)
-        };
-        let access = if has_ssh { Some(self.identity()?) } else { None };
-        let has_sudo =
-            if image.shares_programs() { self.means.sudo.is_some() } else { image.may_hold(&SUDOS) };
-        let user = if has_sudo && self.means.is_root() { self.user.clone() } else { UserName::root() };
+        let ways_in = self.ways_in(&image).doing("look into its image")?;
+        let access = if ways_in.ssh { Some(self.identity()?) } else { None };
+        let user = if ways_in.sudo && self.means.is_root() { self.user.clone() } else { UserName::root() };
         let record = |place, children| Record {
             marks: order.marks(),
             inside: parent.as_ref().map(|(folder, _)| folder.name()),
@@ -318,6 +315,20 @@ impl Maker {
 
     fn image(&self, name: &str) -> Result<Image, MakeError> {
         Image::named(name, &self.site).map_err(MakeError::Refused)
+    }
+
+    /// What orch can come in by. An archive is read once for all machines that are made from it; who comes second waits.
+    fn ways_in(&self, image: &Image) -> io::Result<WaysIn> {
+        if image.shares_programs() {
+            return Ok(WaysIn { ssh: self.means.ssh.is_some(), sudo: self.means.sudo.is_some() });
+        }
+        let mut known = self.looked_into.lock().expect("nobody panics while holding this");
+        let found = known.iter().find(|(looked_into, _)| looked_into == image).map(|(_, found)| *found);
+        let ways_in = found.map_or_else(|| WaysIn::of(image), Ok)?;
+        if found.is_none() {
+            known.push((image.clone(), ways_in));
+        }
+        Ok(WaysIn { ssh: ways_in.ssh && has_ssh_client(), ..ways_in })
     }
 
     fn identity(&self) -> Result<PublicKey, MakeError> {

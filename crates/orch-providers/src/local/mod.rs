@@ -4,6 +4,7 @@
 //! else on this computer belongs to it, but for its control groups. Everything that must happen in other namespaces
 //! happens in processes of its own, which `orch` starts from itself ([`helper`]).
 
+mod archive;
 mod boot;
 mod child;
 mod direct;

@@ -61,6 +61,7 @@ impl Local {
             program: absolute(setup.program),
             means: Means::look(),
             reach: setup.reach,
+            looked_into: Arc::default(),
         };
         Self { maker: Arc::new(maker) }
     }
