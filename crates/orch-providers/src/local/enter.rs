@@ -127,7 +127,7 @@ fn join_bridge(folder: &Folder, init: &Process, within: Option<&str>) -> Result<
             folder.sibling(parent).running().ok_or_else(|| EnterError::Off(parent.to_owned()))?;
         return Ok(join(&parent_init, ThreadNameSpaceType::NETWORK)?);
     }
-    let doing = |source| BootError::Step { doing: "enter the host's network".into(), source };
+    let doing = |source| BootError::Step { doing: "enter the host's network".into(), need: None, source };
     let uplink = inside::network(init, UPLINK).map_err(doing)?;
     move_into_link_name_space(uplink.as_fd(), Some(LinkNameSpaceType::Network))
         .map_err(|error| doing(error.into()))?;

@@ -12,7 +12,7 @@ use orch_run::{Done, Order, Progress};
 use thiserror::Error;
 use uuid::Uuid;
 
-use super::boot;
+use super::boot::{self, Trouble};
 use super::disk;
 use super::image::{Image, WaysIn};
 use super::limits::Hierarchies;
@@ -37,8 +37,8 @@ pub(crate) enum MakeError {
     },
     #[error(transparent)]
     Key(#[from] KeyError),
-    #[error("machine `{machine}` does not start: {why}")]
-    NotStarted { machine: String, why: String, evidence: Vec<String> },
+    #[error("machine `{machine}` does not start: {}", .why.words)]
+    NotStarted { machine: String, why: Trouble, evidence: Vec<String> },
     #[error("machine `{machine}` runs and cannot be reached: {why}")]
     NotReached { machine: String, why: String, evidence: Vec<String> },
 }

@@ -11,7 +11,7 @@ use orch_run::Progress;
 use rustix::process::Signal;
 use uuid::Uuid;
 
-use super::boot::BOOT;
+use super::boot::{BOOT, Trouble};
 use super::child::helper;
 use super::enter::KNOCK;
 use super::inside;
@@ -38,7 +38,7 @@ pub(crate) fn on(program: &Path, folder: &Folder, progress: &Progress) -> Result
     }
     Err(MakeError::NotStarted {
         machine: folder.name(),
-        why: ended.said(),
+        why: Trouble::of_helper(&ended),
         evidence: last_lines(&folder.console()),
     })
 }
@@ -72,7 +72,7 @@ pub(crate) fn reach(
 fn went_off(folder: &Folder) -> MakeError {
     MakeError::NotStarted {
         machine: folder.name(),
-        why: "it went off again".into(),
+        why: Trouble::in_words("it went off again"),
         evidence: last_lines(&folder.console()),
     }
 }

@@ -128,8 +128,8 @@ impl Local {
                 ProviderError::Failed { host, why, evidence: Vec::new(), hint: error.hint() }
             }
             MakeError::NotReached { evidence, .. } => ProviderError::Late { host, why, evidence },
-            MakeError::NotStarted { evidence, .. } => {
-                let hint = super::preflight::advice(&why);
+            MakeError::NotStarted { evidence, why: trouble, .. } => {
+                let hint = super::advice::advice(&trouble);
                 ProviderError::Failed { host, why, evidence, hint }
             }
         }

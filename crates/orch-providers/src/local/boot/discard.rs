@@ -13,7 +13,7 @@ use super::super::store::remove;
 use super::outside::give_ids;
 use super::talk::{GO, UNSHARED, expect, say};
 use super::unshared::split_users;
-use super::{BootError, DISCARD, Doing};
+use super::{BootError, DISCARD, Doing, Need};
 use crate::ssh::chain;
 
 /// Removes a folder and everything in it.
@@ -60,7 +60,7 @@ fn discard_elsewhere(path: &Path, means: &Means, program: &Path) -> Result<(), B
 
 /// Removes what is in a folder, as root of a user namespace of its own.
 pub(crate) fn discard_as_them(path: &Path) -> Result<(), BootError> {
-    split_users().doing("make a user namespace")?;
+    split_users().needing(Need::UserNamespace, "make a user namespace")?;
     say(io::stdout(), UNSHARED)?;
     expect(io::stdin(), GO, Instant::now() + Duration::from_mins(1))?;
     for entry in fs::read_dir(path).doing("look at what is left")? {

@@ -19,7 +19,7 @@ use super::accounts::{self, Keys};
 use super::identity;
 use super::root::{Root, assemble};
 use super::talk::{GO, HERE, READY, expect, say};
-use super::{BootError, Doing, OWN_MARK, PROGRAM, RUN};
+use super::{BootError, Doing, Need, OWN_MARK, PROGRAM, RUN};
 
 /// Puts the machine together and runs it. Comes back only where the machine could not be put together, or has stopped.
 pub(crate) fn init(folder: &Folder, uplink: &Path, standing: Standing) -> Result<ExitCode, BootError> {
@@ -120,7 +120,8 @@ fn own_init() -> Result<PathBuf, BootError> {
     let found = INITS.map(PathBuf::from).into_iter().find(|path| path.exists());
     let init = found.ok_or_else(|| BootError::NoInit(INITS.map(PathBuf::from).to_vec()))?;
     let tried = child::run(Command::new(PROGRAM).arg("--version"), &[0]);
-    tried.doing("run the program that configures it with the libraries of its image").map(|()| init)
+    let doing = "run the program that configures it with the libraries of its image";
+    tried.needing(Need::Libraries, doing).map(|()| init)
 }
 
 /// Runs the init that the image brings.

@@ -20,7 +20,7 @@ use super::super::record::{Boot, Folder, Record};
 use super::super::store::{Found, Store};
 use super::talk::{GO, HERE, READY, UNSHARED, expect, say};
 use super::unshared::own_pid;
-use super::{BootError, Doing, UNSHARE, UPLINK};
+use super::{BootError, Doing, Need, UNSHARE, UPLINK};
 
 /// How long a machine may take until its init has it. Longer than it ever takes; the driver has a limit of its own.
 const LIMIT: Duration = Duration::from_mins(2);
@@ -218,15 +218,19 @@ pub(crate) fn give_ids(ids: &Ids, pid: u32) -> Result<(), BootError> {
                 let words = [pid, 0, own, 1, 1, range.first, range.count].map(|number| number.to_string());
                 super::super::child::run(Command::new(tool).args(words), &[0])
             };
-            run(&tools.users, user, users).doing("give it its user ids")?;
-            run(&tools.groups, group, groups).doing("give it its group ids")
+            run(&tools.users, user, users).needing(Need::Ids, "give it its user ids")?;
+            run(&tools.groups, group, groups).needing(Need::Ids, "give it its group ids")
         }
-        Ids::One => {
-            fs::write(format!("/proc/{pid}/setgroups"), "deny").doing("give it its group id")?;
-            fs::write(format!("/proc/{pid}/uid_map"), format!("0 {user} 1")).doing("give it its user id")?;
-            fs::write(format!("/proc/{pid}/gid_map"), format!("0 {group} 1")).doing("give it its group id")
-        }
+        Ids::One => give_one_id(&pid.to_string(), user, group),
     }
+}
+
+/// Gives the user namespace of a process one user and one group, which takes no leave of anybody.
+pub(super) fn give_one_id(process: &str, user: u32, group: u32) -> Result<(), BootError> {
+    let write = |file: &str, text: String| fs::write(format!("/proc/{process}/{file}"), text);
+    write("setgroups", "deny".into()).needing(Need::Ids, "give it its group id")?;
+    write("uid_map", format!("0 {user} 1")).needing(Need::Ids, "give it its user id")?;
+    write("gid_map", format!("0 {group} 1")).needing(Need::Ids, "give it its group id")
 }
 
 /// The one child of a process, by its pid as this process sees it.

@@ -15,8 +15,14 @@ use super::super::machine::Standing;
 use super::super::net::{Bridge, Netlink, PREFIX};
 use super::super::process::Process;
 use super::super::record::{Folder, Record};
+use super::outside::give_one_id;
+use super::root::try_views;
 use super::talk::{GO, UNSHARED, expect, say};
-use super::{BRIDGE, BootError, Doing, INIT, UPLINK};
+use super::{BRIDGE, BootError, Doing, INIT, Need, PROBE_INSIDE, Trouble, UPLINK};
+use crate::finish::finish;
+
+/// How long the kernel may take to show what it shows.
+const PROBING: Duration = Duration::from_secs(20);
 
 /// What the process is told.
 pub(crate) struct Order {
@@ -35,7 +41,7 @@ pub(crate) fn unshare(order: &Order) -> Result<(), BootError> {
     wait_for_go()?;
     // The first machine makes the user namespace that all of the host's share.
     if order.uplink.is_none() && order.standing != Standing::Root {
-        split(UnshareFlags::NEWUSER).doing("make a user namespace")?;
+        split(UnshareFlags::NEWUSER).needing(Need::UserNamespace, "make a user namespace")?;
         say(io::stdout(), UNSHARED)?;
         wait_for_go()?;
     }
@@ -56,23 +62,46 @@ pub(crate) fn unshare(order: &Order) -> Result<(), BootError> {
 /// Tries what a machine needs of the kernel, and says what it does not allow.
 pub(crate) fn probe(is_root: bool) -> Result<(), BootError> {
     if !is_root {
-        split(UnshareFlags::NEWUSER).doing("make a user namespace")?;
+        let (user, group) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+        split(UnshareFlags::NEWUSER).needing(Need::UserNamespace, "make a user namespace")?;
+        give_one_id("self", user, group)?;
     }
-    for (flag, name) in [
-        (UnshareFlags::NEWNS, "mount"),
-        (UnshareFlags::NEWNET, "network"),
-        (UnshareFlags::NEWUTS, "uts"),
-        (UnshareFlags::NEWIPC, "ipc"),
-        (UnshareFlags::NEWPID, "pid"),
-    ] {
-        split(flag).doing(format!("make a {name} namespace"))?;
-    }
+    split_all()?;
     let network = Netlink::open().doing("speak to the kernel about networks")?;
-    network.add_bridge(BRIDGE, Bridge::HOST.gateway()).doing("make a bridge")?;
+    network.add_bridge(BRIDGE, Bridge::HOST.gateway()).needing(Need::Bridge, "make a bridge")?;
     let own = own_network()?;
     network
         .add_pair("probe0", "probe1", Bridge::HOST.gateway(), own.as_fd())
-        .doing("make a pair of interfaces")
+        .needing(Need::Pair, "make a pair of interfaces")?;
+    // What is seen of a pid namespace is seen by those in it: whoever made it is not.
+    let mut inside = Command::new("/proc/self/exe");
+    inside.args([super::super::HELPER, PROBE_INSIDE, "-"]);
+    let ended = finish(&mut inside, PROBING).doing("start its first process")?;
+    if ended.status.success() {
+        return Ok(());
+    }
+    Err(BootError::Told(Trouble::of_helper(&ended)))
+}
+
+/// The rest of it, by the first process of new namespaces.
+pub(crate) fn probe_inside() -> Result<(), BootError> {
+    try_views()
+}
+
+/// Leaves every namespace but the one of users for a new one. One after the other, so that it is known which one is not to be
+/// had.
+fn split_all() -> Result<(), BootError> {
+    for (flag, need, name) in [
+        (UnshareFlags::NEWNS, Need::MountNamespace, "mount"),
+        (UnshareFlags::NEWPID, Need::PidNamespace, "pid"),
+        (UnshareFlags::NEWNET, Need::NetworkNamespace, "network"),
+        (UnshareFlags::NEWUTS, Need::UtsNamespace, "uts"),
+        (UnshareFlags::NEWIPC, Need::IpcNamespace, "ipc"),
+        (UnshareFlags::NEWCGROUP, Need::CgroupNamespace, "cgroup"),
+    ] {
+        split(flag).needing(need, format!("make a {name} namespace"))?;
+    }
+    Ok(())
 }
 
 fn wait_for_go() -> Result<(), BootError> {
@@ -94,7 +123,7 @@ fn split(flags: UnshareFlags) -> io::Result<()> {
 /// The network that the machine is attached to, ready for it.
 fn uplink(order: &Order, record: &Record) -> Result<File, BootError> {
     let Some(uplink) = &order.uplink else {
-        split(UnshareFlags::NEWNET).doing("make the host's network")?;
+        split(UnshareFlags::NEWNET).needing(Need::NetworkNamespace, "make the host's network")?;
         make_bridge(record.place.bridge)?;
         return own_network();
     };
@@ -109,7 +138,7 @@ fn uplink(order: &Order, record: &Record) -> Result<File, BootError> {
 /// Makes the bridge of the network that this process is in, for machines to be attached to.
 fn make_bridge(bridge: Bridge) -> Result<(), BootError> {
     let network = Netlink::open().doing("speak to the kernel about networks")?;
-    network.add_bridge(BRIDGE, bridge.gateway()).doing("make a bridge")?;
+    network.add_bridge(BRIDGE, bridge.gateway()).needing(Need::Bridge, "make a bridge")?;
     network.add_address(BRIDGE, bridge.gateway(), PREFIX).doing("give the bridge its address")?;
     network.switch_on(BRIDGE).doing("switch the bridge on")?;
     network.switch_on("lo").doing("switch the loopback on")?;
@@ -120,19 +149,13 @@ fn make_bridge(bridge: Bridge) -> Result<(), BootError> {
 fn connect(folder: &Folder, record: &Record, uplink: &File) -> Result<(), BootError> {
     enter(uplink)?;
     let outer = Netlink::open().doing("speak to the kernel about networks")?;
-    let all = UnshareFlags::NEWNS
-        | UnshareFlags::NEWPID
-        | UnshareFlags::NEWNET
-        | UnshareFlags::NEWUTS
-        | UnshareFlags::NEWIPC
-        | UnshareFlags::NEWCGROUP;
-    split(all).doing("make its namespaces")?;
+    split_all()?;
     let own = own_network()?;
     let (place, link) = (record.place, record.place.link());
     // The kernel takes a dead machine's network down in its own time. The name is this machine's alone, so what bears it
     // is left from its last start.
     outer.delete(&link).doing("take away what is left of its last start")?;
-    outer.add_pair(&link, "eth0", place.address(), own.as_fd()).doing("make its interface")?;
+    outer.add_pair(&link, "eth0", place.address(), own.as_fd()).needing(Need::Pair, "make its interface")?;
     outer.attach(&link, BRIDGE).doing("attach it to the bridge")?;
     outer.switch_on(&link).doing("switch its interface on")?;
     let inner = Netlink::open().doing("speak to the kernel about networks")?;
