@@ -13,7 +13,7 @@ use rustix::thread::{LinkNameSpaceType, ThreadNameSpaceType, move_into_link_name
 use thiserror::Error;
 
 use super::boot::{BootError, UPLINK, drop_powers, join};
-use super::inside;
+use super::inside::Outside;
 use super::limits;
 use super::process::Process;
 use super::record::Folder;
@@ -33,6 +33,8 @@ pub(crate) enum EnterError {
     Off(String),
     #[error(transparent)]
     Namespace(#[from] BootError),
+    #[error("the network that it is attached to cannot be entered")]
+    Network(#[source] io::Error),
     #[error("the control groups of the machine cannot be entered")]
     Group(#[source] io::Error),
     #[error("`{0}` cannot be run there")]
@@ -122,16 +124,18 @@ fn join_bridge(folder: &Folder, init: &Process, within: Option<&str>) -> Result<
     if !is_root() {
         join(init, ThreadNameSpaceType::USER)?;
     }
-    if let Some(parent) = within {
-        let parent_init =
-            folder.sibling(parent).running().ok_or_else(|| EnterError::Off(parent.to_owned()))?;
-        return Ok(join(&parent_init, ThreadNameSpaceType::NETWORK)?);
-    }
-    let doing = |source| BootError::Step { doing: "enter the host's network".into(), need: None, source };
-    let uplink = inside::network(init, UPLINK).map_err(doing)?;
-    move_into_link_name_space(uplink.as_fd(), Some(LinkNameSpaceType::Network))
-        .map_err(|error| doing(error.into()))?;
-    Ok(())
+    let outside = Outside::look();
+    let network = match within {
+        Some(parent) => {
+            let init = folder.sibling(parent).running();
+            let init = init.ok_or_else(|| EnterError::Off(parent.to_owned()))?;
+            outside.and_then(|outside| outside.network_of(&init))
+        }
+        None => outside.and_then(|outside| outside.network_at(init, UPLINK)),
+    };
+    let network = network.map_err(EnterError::Network)?;
+    move_into_link_name_space(network.as_fd(), Some(LinkNameSpaceType::Network))
+        .map_err(|error| EnterError::Network(error.into()))
 }
 
 fn is_root() -> bool {

@@ -8,6 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use orch_run::Progress;
+use rustix::fs::OFlags;
 use rustix::process::Signal;
 use uuid::Uuid;
 
@@ -60,7 +61,7 @@ pub(crate) fn reach(
     if folder.running().is_none() {
         return Err(went_off(folder));
     }
-    let log = folder.running().and_then(|init| inside::read(&init, "/var/log/sshd.log").ok());
+    let log = folder.running().and_then(|init| inside::read_end(&init, "/var/log/sshd.log").ok());
     Err(MakeError::NotReached {
         machine: folder.name(),
         why: ended.said(),
@@ -96,7 +97,7 @@ pub(crate) fn settle(
         }
         if Instant::now() >= deadline {
             let why = format!("it is not up within {within:?}");
-            let evidence = init.and_then(|init| inside::read(&init, "/var/log/orch-init.log").ok());
+            let evidence = init.and_then(|init| inside::read_end(&init, "/var/log/orch-init.log").ok());
             let evidence = evidence.map(|log| tail(&log)).unwrap_or_default();
             return Err(MakeError::NotReached { machine: folder.name(), why, evidence });
         }
@@ -106,14 +107,13 @@ pub(crate) fn settle(
 
 /// Whether a machine's first process is the image's own by now and, if that is systemd, can be spoken to.
 fn is_up(init: &Process, program: &Path) -> bool {
-    let exe = init.proc("exe");
-    let (Ok(runs), Ok(ours), Ok(name)) = (fs::metadata(&exe), fs::metadata(program), fs::read_link(&exe))
-    else {
+    let runs = init.open("exe", OFlags::PATH).and_then(|exe| exe.metadata());
+    let (Ok(runs), Ok(ours), Ok(name)) = (runs, fs::metadata(program), init.link("exe")) else {
         return false;
     };
     let is_ours = runs.ino() == ours.ino() && runs.dev() == ours.dev();
     let is_systemd = name.file_name().is_some_and(|name| name == "systemd");
-    !is_ours && (!is_systemd || init.proc("root/run/systemd/private").exists())
+    !is_ours && (!is_systemd || inside::about(init, "/run/systemd/private").is_ok())
 }
 
 /// The port that a machine's SSH server listens on.
@@ -187,8 +187,7 @@ fn ask(folder: &Folder, init: &Process, grace: Duration) -> io::Result<bool> {
 
 /// The last lines of a log, for those who look for what went wrong.
 pub(crate) fn last_lines(path: &Path) -> Vec<String> {
-    let text = fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
-    tail(&text)
+    tail(&File::open(path).and_then(inside::end_of).unwrap_or_default())
 }
 
 fn tail(text: &str) -> Vec<String> {

@@ -14,6 +14,7 @@ use rustix::thread::ThreadNameSpaceType;
 
 use super::boot::{PROGRAM, join, make_read_only};
 use super::child::{helper, run};
+use super::inside;
 use super::process::Process;
 use super::record::Folder;
 
@@ -34,7 +35,7 @@ pub(crate) fn refresh(folder: &Folder, program: &Path) -> io::Result<()> {
 }
 
 fn is_same(init: &Process, program: &Path) -> io::Result<bool> {
-    let theirs = fs::metadata(init.proc(&format!("root{PROGRAM}")))?;
+    let theirs = inside::about(init, PROGRAM)?;
     let ours = fs::metadata(program)?;
     Ok(theirs.ino() == ours.ino() && theirs.dev() == ours.dev())
 }

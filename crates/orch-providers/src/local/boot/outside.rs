@@ -7,12 +7,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use rustix::fs::OFlags;
 use rustix::process::Signal;
 use rustix::thread::{
     LinkNameSpaceType, ThreadNameSpaceType, move_into_link_name_space, move_into_thread_name_spaces,
 };
 
-use super::super::inside;
+use super::super::inside::Outside;
 use super::super::limits::{self, Hierarchies};
 use super::super::machine::{Ids, Means, Standing};
 use super::super::process::Process;
@@ -95,7 +96,7 @@ impl Home {
     /// Finds the home of a machine, inside of its parent or on the host.
     fn of(folder: &Folder, parent: Option<&Process>) -> Result<Self, BootError> {
         if let Some(parent) = parent {
-            let network = File::open(parent.proc("ns/net"));
+            let network = Outside::look().and_then(|outside| outside.network_of(parent));
             let around = network.and_then(|network| Around::of(network, parent));
             let around = around.doing("open the network of its parent")?;
             return Ok(Self { around: Some(around), _first: None });
@@ -111,17 +112,18 @@ impl Home {
 
 impl Around {
     fn of(network: File, init: &Process) -> io::Result<Self> {
-        Ok(Self { network, users: File::open(init.proc("ns/user"))? })
+        Ok(Self { network, users: init.open("ns/user", OFlags::RDONLY)? })
     }
 
     /// What a machine holds that runs on the host and is in place. One that is on its way out holds nothing any more.
     fn on_host(store: &Store) -> io::Result<Option<Self>> {
+        let outside = Outside::look()?;
         let held = |found: Found| {
             let init = found
                 .record
                 .filter(|record| record.inside.is_none())
                 .and_then(|_| found.folder.in_place())?;
-            inside::network(&init, UPLINK).and_then(|network| Self::of(network, &init)).ok()
+            outside.network_at(&init, UPLINK).and_then(|network| Self::of(network, &init)).ok()
         };
         Ok(store.list()?.into_iter().find_map(held))
     }

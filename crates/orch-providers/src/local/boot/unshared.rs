@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use rustix::thread::{LinkNameSpaceType, UnshareFlags, move_into_link_name_space};
 
-use super::super::inside;
+use super::super::inside::Outside;
 use super::super::machine::Standing;
 use super::super::net::{Bridge, Netlink, PREFIX};
 use super::super::process::Process;
@@ -38,6 +38,7 @@ pub(crate) fn unshare(order: &Order) -> Result<(), BootError> {
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
         .doing("be ended with the one outside")?;
     let record = order.folder.record().doing("read what the machine is")?;
+    let outside = Outside::look().doing("look at this computer's network")?;
     wait_for_go()?;
     // The first machine makes the user namespace that all of the host's share.
     if order.uplink.is_none() && order.standing != Standing::Root {
@@ -46,7 +47,7 @@ pub(crate) fn unshare(order: &Order) -> Result<(), BootError> {
         wait_for_go()?;
     }
     let uplink = uplink(order, &record)?;
-    connect(&order.folder, &record, &uplink)?;
+    connect(&order.folder, &record, &uplink, &outside)?;
     let uplink = format!("/proc/{}/fd/{}", own_pid()?, uplink.as_raw_fd());
     let mut init = Command::new("/proc/self/exe");
     init.args([super::super::HELPER, INIT]).arg(order.folder.path()).arg(format!("--uplink={uplink}"));
@@ -146,7 +147,7 @@ fn make_bridge(bridge: Bridge) -> Result<(), BootError> {
 }
 
 /// Makes the machine's own namespaces and attaches it to its network.
-fn connect(folder: &Folder, record: &Record, uplink: &File) -> Result<(), BootError> {
+fn connect(folder: &Folder, record: &Record, uplink: &File, outside: &Outside) -> Result<(), BootError> {
     enter(uplink)?;
     let outer = Netlink::open().doing("speak to the kernel about networks")?;
     split_all()?;
@@ -163,20 +164,20 @@ fn connect(folder: &Folder, record: &Record, uplink: &File) -> Result<(), BootEr
     inner.add_address("eth0", place.address(), PREFIX).doing("give it its address")?;
     inner.switch_on("eth0").doing("switch its interface on")?;
     inner.add_route(place.bridge.network(), 0, place.bridge.gateway()).doing("give it its way out")?;
-    announce(folder, record)?;
+    announce(folder, record, outside)?;
     enter(&own)
 }
 
 /// Tells every network above the parent's the way to the one that this machine is in.
-fn announce(folder: &Folder, record: &Record) -> Result<(), BootError> {
+fn announce(folder: &Folder, record: &Record, outside: &Outside) -> Result<(), BootError> {
     let mut below = record.inside.clone();
     while let Some(name) = below {
         let folder = folder.sibling(&name);
         let ancestor = folder.record().doing("read what its parents are")?;
         let process = folder.running().ok_or_else(|| BootError::ParentOff(name.clone()))?;
         let above = match &ancestor.inside {
-            Some(above) => network_of(&folder.sibling(above), above)?,
-            None => inside::network(&process, UPLINK).doing("open the host's network")?,
+            Some(above) => network_of(&folder.sibling(above), above, outside)?,
+            None => outside.network_at(&process, UPLINK).doing("open the host's network")?,
         };
         enter(&above)?;
         let network = Netlink::open().doing("speak to the kernel about networks")?;
@@ -187,9 +188,9 @@ fn announce(folder: &Folder, record: &Record) -> Result<(), BootError> {
     Ok(())
 }
 
-fn network_of(folder: &Folder, name: &str) -> Result<File, BootError> {
+fn network_of(folder: &Folder, name: &str, outside: &Outside) -> Result<File, BootError> {
     let process: Process = folder.running().ok_or_else(|| BootError::ParentOff(name.to_owned()))?;
-    File::open(process.proc("ns/net")).doing("open the network of its parent")
+    outside.network_of(&process).doing("open the network of its parent")
 }
 
 fn own_network() -> Result<File, BootError> {
