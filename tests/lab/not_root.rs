@@ -149,6 +149,22 @@ fn a_user_with_a_range_of_ids_makes_machines_with_ssh() {
 }
 
 #[test]
+fn the_root_of_a_user_namespace_makes_machines_as_an_ordinary_user_does() {
+    if lacks(&[Need::Root]) || lacks(&TOOLS) {
+        return;
+    }
+    let lab = Lab::with_sample_site();
+    // All in one namespace: from another, nobody could come into what was made in this one.
+    let script = r#"for verb in create status "exec -- true" "destroy --yes"; do
+        "$0" --site "$1" --state "$2" ${verb%% *} -M single-node-push -H father ${verb#"${verb%% *}"} || exit; done"#;
+    let mut command = Command::new("unshare");
+    command.args(["--user", "--map-root-user", "sh", "-c", script, ORCH]).arg(&lab.site).arg(&lab.state);
+    command.env("NO_COLOR", "1").env("ORCH_KEEP_CONNECTIONS", "0");
+    Outcome::of(&mut command, "a whole life").ends_with(0).says("one user alone and no SSH server");
+    assert_nothing_is_left(&lab);
+}
+
+#[test]
 fn a_user_with_one_id_alone_makes_machines_without_ssh_and_is_told_so() {
     if lacks(&[Need::Root]) || lacks(&TOOLS) {
         return;

@@ -6,15 +6,15 @@ use std::path::Path;
 use rustix::io::Errno;
 
 use super::boot::{Need, Trouble};
+use super::machine::is_root;
 
 /// What to do about trouble.
 pub(crate) fn advice(trouble: &Trouble) -> String {
-    let is_root = rustix::process::geteuid().is_root();
     let setting = |name: &str| {
         let path = Path::new("/proc/sys").join(name.replace('.', "/"));
         fs::read_to_string(path).ok().map(|text| text.trim().to_owned())
     };
-    advise(trouble, is_root, setting)
+    advise(trouble, is_root(), setting)
 }
 
 fn advise(trouble: &Trouble, is_root: bool, setting: impl Fn(&str) -> Option<String>) -> String {

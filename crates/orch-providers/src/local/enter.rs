@@ -15,6 +15,7 @@ use thiserror::Error;
 use super::boot::{BootError, UPLINK, drop_powers, join};
 use super::inside::Outside;
 use super::limits;
+use super::machine::is_root;
 use super::process::Process;
 use super::record::Folder;
 
@@ -136,10 +137,6 @@ fn join_bridge(folder: &Folder, init: &Process, within: Option<&str>) -> Result<
     let network = network.map_err(EnterError::Network)?;
     move_into_link_name_space(network.as_fd(), Some(LinkNameSpaceType::Network))
         .map_err(|error| EnterError::Network(error.into()))
-}
-
-fn is_root() -> bool {
-    rustix::process::geteuid().is_root()
 }
 
 /// Carries bytes both ways until the machine has no more to say.

@@ -81,7 +81,7 @@ fn work(args: &[OsString]) -> Result<ExitCode, Trouble> {
             boot::init(&folder, uplink, standing()?).map_err(|error| Trouble::of(&error))
         }
         boot::DISCARD => done(boot::discard_as_them(folder.path())),
-        boot::PROBE => done(boot::probe(rustix::process::geteuid().is_root())),
+        boot::PROBE => done(boot::probe(machine::is_root())),
         boot::PROBE_INSIDE => done(boot::probe_inside()),
         refresh::REFRESH => refresh::refresh_from_inside(&folder)
             .map(|()| ExitCode::SUCCESS)
