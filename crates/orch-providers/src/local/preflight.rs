@@ -13,6 +13,7 @@ use super::image::Image;
 use super::limits::Hierarchies;
 use super::machine::Ids;
 use super::make::Maker;
+use super::seed::shared_around;
 use crate::finish::finish;
 use crate::ground::{Obstacle, Preflight};
 
@@ -30,6 +31,7 @@ impl Maker {
             return found;
         }
         found.obstacles.extend(self.forbidden());
+        found.obstacles.extend(self.exposed(wanted));
         found.obstacles.extend(self.full(wanted));
         let mut images: Vec<&str> = wanted.iter().map(|machine| machine.image.as_str()).collect();
         images.sort_unstable();
@@ -80,6 +82,26 @@ impl Maker {
                 Some(Obstacle { what, hint: "see whether the program is still where it was".into() })
             }
         }
+    }
+
+    /// What nodes could read that is nobody's but ours: the keys that open all of them, and their disks.
+    fn exposed(&self, wanted: &[MachineSpec]) -> Option<Obstacle> {
+        let shares = |machine: &MachineSpec| {
+            Image::named(&machine.image, &self.site).is_ok_and(|image| image.shares_programs())
+        };
+        if !wanted.iter().any(shares) {
+            return None;
+        }
+        let kept = [self.identity.clone(), self.store.images()];
+        let (path, around) = kept.iter().find_map(|path| Some((path, shared_around(path)?)))?;
+        Some(Obstacle {
+            what: format!(
+                "`{}` would lie in `{}`, which nodes made from this computer's programs can read",
+                path.display(),
+                around.display()
+            ),
+            hint: "name another folder with --state".into(),
+        })
     }
 
     /// Whether there is room for what the machines begin with. Disks are sparse: what is promised may be more than there is.
