@@ -63,12 +63,15 @@ impl Hierarchies {
             let Some((before, after)) = line.split_once(" - ") else { continue };
             let (Some(point), mut after) = (before.split(' ').nth(4), after.split(' ')) else { continue };
             let (kind, options) = (after.next().unwrap_or_default(), after.nth(1).unwrap_or_default());
-            let first = || Some(Controller { root: point.into(), generation: Generation::One });
-            match kind {
-                "cgroup2" => found.unified = Some(point.into()),
-                "cgroup" if options.split(',').any(|option| option == "memory") => found.memory = first(),
-                "cgroup" if options.split(',').any(|option| option == "cpu") => found.cpu = first(),
-                _ => {}
+            let first = || Controller { root: point.into(), generation: Generation::One };
+            let has = |name: &str| kind == "cgroup" && options.split(',').any(|option| option == name);
+            // What is mounted later may be a part of it, put somewhere else for somebody else.
+            if kind == "cgroup2" {
+                found.unified.get_or_insert_with(|| point.into());
+            } else if has("memory") {
+                found.memory.get_or_insert_with(first);
+            } else if has("cpu") {
+                found.cpu.get_or_insert_with(first);
             }
         }
         found
@@ -242,7 +245,9 @@ mod tests {
     fn both_generations_of_control_groups_are_found() {
         let first = "30 20 0:26 / /sys/fs/cgroup/memory rw,relatime shared:9 - cgroup cgroup rw,memory\n\
                      31 20 0:27 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu,cpuacct\n\
-                     32 20 0:28 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n";
+                     32 20 0:28 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n\
+                     33 20 0:26 /a /srv/a/memory ro - cgroup cgroup rw,memory\n\
+                     34 20 0:28 /a /srv/a/unified ro - cgroup2 cgroup2 rw\n";
         let found = Hierarchies::of(first);
         let root = |controller: &Option<Controller>| {
             controller.as_ref().map(|found| found.root.display().to_string())
