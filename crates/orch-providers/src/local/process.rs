@@ -66,6 +66,11 @@ impl Process {
         }
     }
 
+    /// Waits for its end; whether that came in time. One that is gone has ended.
+    pub(crate) fn ends(&self, within: Duration) -> io::Result<bool> {
+        self.handle()?.map_or(Ok(true), |handle| wait_for_end(&handle, within))
+    }
+
     /// A handle that stays with this very process, or nothing where it is gone.
     pub(crate) fn handle(&self) -> io::Result<Option<OwnedFd>> {
         let Some(pid) = Pid::from_raw(self.pid) else { return Ok(None) };
@@ -86,7 +91,7 @@ impl fmt::Display for Process {
 }
 
 /// Waits for the end of a process; whether it came in time.
-pub(crate) fn wait_for_end(handle: &OwnedFd, within: Duration) -> io::Result<bool> {
+fn wait_for_end(handle: &OwnedFd, within: Duration) -> io::Result<bool> {
     let deadline = Instant::now() + within;
     loop {
         let left = deadline.saturating_duration_since(Instant::now());

@@ -206,3 +206,30 @@ fn write<T: Serialize>(path: &Path, value: &T) -> io::Result<()> {
     file.sync_all()?;
     fs::rename(&draft, path)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_waits_for_a_machine_that_is_removed_gets_the_lock_of_the_next_one_and_not_of_the_last() {
+        let host = tempfile::tempdir().expect("a folder can be made");
+        let folder = Folder::at(host.path().join("a"));
+        fs::create_dir(folder.path()).expect("a folder can be made");
+        let held = folder.lock().expect("nobody has it");
+        let waiting = thread::spawn({
+            let folder = folder.clone();
+            move || folder.lock()
+        });
+        // It makes no difference whether it waits already, so nothing has to be waited for here.
+        fs::rename(folder.path(), host.path().join(".gone")).expect("it is ours");
+        fs::create_dir(folder.path()).expect("a folder can be made");
+        drop(held);
+        let lock = waiting.join().expect("it does not panic").expect("there is a machine");
+        assert!(is_there(&lock, &folder.path().join("lock")));
+        assert!(!is_there(&lock, &host.path().join(".gone/lock")));
+        drop(lock);
+        fs::remove_dir_all(folder.path()).expect("it is ours");
+        assert_eq!(folder.lock().expect_err("it is gone").kind(), io::ErrorKind::NotFound);
+    }
+}

@@ -25,7 +25,7 @@ use super::{BootError, Doing, Need, UNSHARE, UPLINK};
 
 /// How long a machine may take until its init has it. Longer than it ever takes; the driver has a limit of its own.
 const LIMIT: Duration = Duration::from_mins(2);
-/// How long the kernel may take to end what is killed.
+/// How long what was begun and has lost us may take to end, and the kernel to end what is killed.
 const END: Duration = Duration::from_secs(10);
 
 /// Starts a machine that is off. One that runs is left alone.
@@ -50,7 +50,8 @@ pub(crate) fn boot(folder: &Folder) -> Result<(), BootError> {
 }
 
 /// Whether a machine runs and is in place. Where whoever started it last was killed before that was written down, it is
-/// now; where it was killed before that was so, what is there will not come up any more, and is ended.
+/// now. Where it was killed before that was so, what is there ends as soon as it speaks to nobody, and is waited for: to
+/// end it here would be to end a machine for want of a file that is the machine's own to remove.
 fn runs_on(folder: &Folder) -> Result<bool, BootError> {
     let Some(last) = folder.boot().filter(|boot| boot.init.is_alive()) else { return Ok(false) };
     if folder.in_place().is_some() {
@@ -59,7 +60,7 @@ fn runs_on(folder: &Folder) -> Result<bool, BootError> {
         }
         return Ok(true);
     }
-    let ended = last.init.end(Signal::KILL, END).doing("end what is left of its last start")?;
+    let ended = last.init.ends(END).doing("wait for the end of its last start")?;
     if ended { Ok(false) } else { Err(BootError::Late("the end of its last start")) }
 }
 
