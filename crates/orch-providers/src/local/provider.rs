@@ -100,7 +100,7 @@ impl Local {
     /// step of a run ends with such a look, and there are as many steps as machines.
     fn view(&self, node: Option<&Identity>) -> io::Result<HostView> {
         let is_of_interest = |found: &Found| match (&found.record, node) {
-            (Some(record), Some(node)) => record.marks.is_of(&record.marks.site, node),
+            (Some(record), Some(node)) => record.marks.identity() == *node,
             _ => true,
         };
         let machines = self.maker.store.list()?.into_iter().filter(is_of_interest).map(machine).collect();

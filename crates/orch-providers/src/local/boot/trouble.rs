@@ -1,8 +1,6 @@
 //! What stood in the way, as one process tells it to another: words for people, and what advice depends on. Advice must
 //! not depend on the words.
 
-use std::io;
-
 use serde::{Deserialize, Serialize};
 
 use super::BootError;
@@ -77,12 +75,14 @@ impl Trouble {
 
     /// Whether the kernel gave this answer.
     pub(crate) fn is(&self, errno: rustix::io::Errno) -> bool {
-        self.errno == Some(io::Error::from(errno).raw_os_error().unwrap_or_default())
+        self.errno == Some(errno.raw_os_error())
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io;
+
     use super::*;
 
     #[test]
