@@ -51,6 +51,10 @@ impl Theirs {
     }
 
     fn orch(&self, words: &str) -> Outcome {
+        Outcome::of(&mut self.command(words), words)
+    }
+
+    fn command(&self, words: &str) -> Command {
         let folder = self.lab.site.parent().unwrap();
         let id = self.user.id();
         // In mounts of its own the user has an account and a range of ids, which this computer need not have for it.
@@ -66,7 +70,7 @@ impl Theirs {
             .arg(&self.lab.state);
         command.args(words.split_whitespace()).env("HOME", folder).env("NO_COLOR", "1").current_dir(folder);
         command.env_remove("ORCH_SITE").env_remove("ORCH_STATE").env_remove("XDG_STATE_HOME");
-        Outcome::of(&mut command, words)
+        command
     }
 
     /// A whole life: made, looked at, used, made again, destroyed twice.
@@ -146,6 +150,43 @@ fn a_user_with_a_range_of_ids_makes_machines_with_ssh() {
     theirs.orch("create -M single-node-push -H father").ends_with(0).never_says("no SSH server");
     theirs.orch("ssh-config -M single-node-push -H father").ends_with(0).says("ProxyCommand");
     theirs.orch("destroy -M single-node-push -H father --yes").ends_with(0);
+}
+
+#[test]
+fn a_user_whose_ids_are_not_given_is_told_who_gives_them() {
+    if lacks(&[Need::Root, Need::Program("newuidmap")]) || lacks(&TOOLS) {
+        return;
+    }
+    let theirs = Theirs::new(User::WithRange);
+    let bin = theirs.lab.site.join("bin");
+    fs::create_dir(&bin).unwrap();
+    // One that may not do what it is for, as where it has lost its right to.
+    fs::write(bin.join("newuidmap"), "#!/bin/sh\necho 'write to uid_map failed' >&2; exit 1\n").unwrap();
+    fs::set_permissions(bin.join("newuidmap"), fs::Permissions::from_mode(0o755)).unwrap();
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+    let words = "create -M single-node-push -H father";
+    let told = Outcome::of(theirs.command(words).env("PATH", path), words).ends_with(1);
+    told.says("cannot give it its user ids")
+        .says("write to uid_map failed")
+        .says("`newgidmap` are setuid root");
+    theirs.orch("destroy -M single-node-push -H father --yes").ends_with(0);
+    assert_nothing_is_left(&theirs.lab);
+}
+
+#[test]
+fn the_root_of_a_user_namespace_makes_machines_as_an_ordinary_user_does() {
+    if lacks(&[Need::Root]) || lacks(&TOOLS) {
+        return;
+    }
+    let lab = Lab::with_sample_site();
+    // All in one namespace: from another, nobody could come into what was made in this one.
+    let script = r#"for verb in create status "exec -- true" "destroy --yes"; do
+        "$0" --site "$1" --state "$2" ${verb%% *} -M single-node-push -H father ${verb#"${verb%% *}"} || exit; done"#;
+    let mut command = Command::new("unshare");
+    command.args(["--user", "--map-root-user", "sh", "-c", script, ORCH]).arg(&lab.site).arg(&lab.state);
+    command.env("NO_COLOR", "1").env("ORCH_KEEP_CONNECTIONS", "0");
+    Outcome::of(&mut command, "a whole life").ends_with(0).says("one user alone and no SSH server");
+    assert_nothing_is_left(&lab);
 }
 
 #[test]

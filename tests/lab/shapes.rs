@@ -1,9 +1,12 @@
 //! Fleets of several shapes: many peers, houses with children, some of a fleet, other sizes.
 
 use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
 
 use crate::common::{
-    Lab, Need, TIMEOUTS, Timeline, assert_nothing_is_left, lacks, most_at_once, name_of, node,
+    Lab, Need, ORCH, Outcome, TIMEOUTS, Timeline, assert_nothing_is_left, lacks, most_at_once, name_of, node,
+    skip,
 };
 
 const CREATE: &str = "create -M lab -H father --json";
@@ -131,13 +134,72 @@ fn memory_is_changed_while_a_node_runs_and_a_disk_grows_with_everything_on_it() 
     assert_nothing_is_left(&lab);
 }
 
-/// How much memory the machine may use, where there is a control group that says so.
-fn memory_limit(lab: &Lab) -> Option<u64> {
+#[test]
+fn a_size_whose_limits_are_refused_is_not_written_down() {
+    if lacks(&[Need::Root, Need::Program("unshare"), Need::Program("mount")]) {
+        return;
+    }
+    let lab = Lab::with_nodes(TIMEOUTS, &[&node("a")]);
+    lab.orch(CREATE).ends_with(0);
+    let Some(group) = memory_group(&lab) else { return skip("memory has no limit here") };
+    lab.write("presets/tiny.yaml", "cores: 1\nmemory: 768\ndisk: 1\n");
+    // In a mount namespace of its own, nothing can be written to the machine's control group.
+    let script = r#"mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" && exec "$@""#;
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "--propagation", "private", "sh", "-c", script]).arg(group);
+    command.arg(ORCH).arg("--site").arg(&lab.site).arg("--state").arg(&lab.state);
+    let refused = Outcome::of(command.args(CREATE.split_whitespace()), CREATE).ends_with(1);
+    refused.says("cannot limit what it uses");
+    assert_eq!(lab.orch(STATUS).ends_with(2).node("a")["condition"], "differs");
+    lab.orch(CREATE).ends_with(0).every_node_is("changed");
+    assert_eq!(memory_limit(&lab), Some(768 << 20));
+    lab.orch(DESTROY).ends_with(0);
+    assert_nothing_is_left(&lab);
+}
+
+#[test]
+fn what_ran_inside_of_a_node_whose_disk_grows_runs_again_afterwards() {
+    if lacks(&[Need::Root]) {
+        return;
+    }
+    let outer = house("outer").replace("preset: tiny", "preset: large");
+    let middle = format!("{}, parent: outer", house("middle"));
+    let lab = Lab::with_nodes(TIMEOUTS, &[&outer, &middle, &child("inner", "middle")]);
+    lab.write("presets/large.yaml", "cores: 1\nmemory: 512\ndisk: 1\n");
+    lab.orch(CREATE).ends_with(0);
+    if !lab.machine("lab-outer").join("disk.img").exists() {
+        return skip("disks have no limit here");
+    }
+    let machines = ["lab-outer", "lab-middle", "lab-inner"];
+    let before = machines.map(|machine| lab.init(machine));
+    lab.write("presets/large.yaml", "cores: 1\nmemory: 512\ndisk: 2\n");
+    let grown = lab.orch(CREATE).ends_with(0);
+    assert_eq!(
+        ["outer", "middle", "inner"].map(|name| grown.node(name)["status"].clone()),
+        ["changed", "unchanged", "unchanged"]
+    );
+    for (machine, before) in machines.into_iter().zip(before) {
+        assert_ne!(lab.init(machine), before, "{machine} was off meanwhile");
+    }
+    lab.orch(STATUS).ends_with(0).every_node_is("as-wanted");
+    lab.orch(CREATE).ends_with(0).every_node_is("unchanged");
+    lab.orch(DESTROY).ends_with(0);
+    assert_nothing_is_left(&lab);
+}
+
+/// The files that say how much memory a control group may use, in both generations.
+const MEMORY_LIMITS: [&str; 2] = ["memory.limit_in_bytes", "memory.max"];
+
+/// The control group that limits the memory of the machine, where there is one.
+fn memory_group(lab: &Lab) -> Option<PathBuf> {
     let boot = fs::read_to_string(lab.machine("lab-a").join("boot.json")).unwrap();
     let boot: serde_json::Value = serde_json::from_str(&boot).unwrap();
     let groups = boot["cgroups"].as_array().into_iter().flatten().filter_map(|group| group.as_str());
-    let files = ["memory.limit_in_bytes", "memory.max"];
-    groups
-        .flat_map(|group| files.map(|file| format!("{group}/{file}")))
-        .find_map(|path| fs::read_to_string(path).ok()?.trim().parse().ok())
+    groups.map(PathBuf::from).find(|group| MEMORY_LIMITS.iter().any(|file| group.join(file).exists()))
+}
+
+/// How much memory the machine may use, where there is a control group that says so.
+fn memory_limit(lab: &Lab) -> Option<u64> {
+    let group = memory_group(lab)?;
+    MEMORY_LIMITS.iter().find_map(|file| fs::read_to_string(group.join(file)).ok()?.trim().parse().ok())
 }

@@ -1,16 +1,20 @@
 //! Where a command acts: hosts that are locked first and looked at then, so that no plan is older than its lock.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use orch_model::HostName;
 use orch_plan::{Goal, Observed, Plan, Verb};
-use orch_run::{Driver, HostLocks, Patience, Permit, RunId};
+use orch_run::{Control, Driver, HostLocks, Patience, Permit, RunId};
 
 use crate::failure::Failure;
 use crate::outlook::Outlook;
 use crate::output;
 use crate::scene::{Reach, Scene};
 use crate::view::View;
+
+/// How long it may take to remove what earlier runs left.
+const TIDYING: Duration = Duration::from_mins(1);
 
 /// Hosts that are locked for this command.
 pub(crate) struct Stage {
@@ -45,11 +49,15 @@ impl Stage {
         outlook.objection.map_or(Ok(outlook.plan), Err)
     }
 
-    /// Removes what interrupted runs left of machines that are gone. It is nobody's, and no reason to fail.
-    pub(crate) async fn tidy(&self) {
-        if let Err(error) = self.reach.ground.tidy(&self.permit).await {
-            output::note(&format!("note: what earlier runs left could not be removed: {error}\n"));
-        }
+    /// Removes what interrupted runs left of machines that are gone. It is nobody's, and no reason to fail or to wait for
+    /// long: where it cannot be done, the words that say so are given, and the next run tries again.
+    pub(crate) async fn tidy(&self, control: &Control) -> Option<String> {
+        let tidied = tokio::select! {
+            tidied = self.reach.ground.tidy(&self.permit) => tidied.map_err(|error| error.to_string()),
+            () = control.cancelled() => Err("it was cut off".to_owned()),
+            () = tokio::time::sleep(TIDYING) => Err(format!("it took longer than {TIDYING:?}")),
+        };
+        tidied.err().map(|why| format!("note: what earlier runs left could not be removed: {why}\n"))
     }
 
     /// The driver that carries plans out here, told about by `view`.

@@ -4,6 +4,7 @@
 //! to any node that runs an SSH server, whoever hosts it.
 
 mod exec;
+mod finish;
 mod ground;
 mod heard;
 pub mod local;

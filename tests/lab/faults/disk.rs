@@ -49,6 +49,22 @@ fn a_node_whose_disk_is_full_says_so_keeps_its_old_files_whole_and_heals_once_th
 }
 
 #[test]
+fn where_nodes_could_read_the_keys_that_open_them_nothing_is_begun() {
+    if lacks(&[Need::Root, Need::Program("unshare"), Need::Program("mount")]) {
+        return;
+    }
+    let lab = Lab::with_nodes(TIMEOUTS, &[&node("a")]);
+    // In a mount namespace of its own, a folder of programs is empty and can be written to.
+    let script = "mount -t tmpfs none /opt && exec \"$@\"";
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "--propagation", "private", "sh", "-c", script, "sh"]);
+    command.arg(ORCH).arg("--site").arg(&lab.site).args(["--state", "/opt/orch"]);
+    command.args(CREATE.split_whitespace());
+    let refused = Outcome::of(&mut command, CREATE).ends_with(3);
+    refused.says("would lie in `/opt`").says("nothing was touched").says("--state");
+}
+
+#[test]
 fn where_machines_would_not_fit_nothing_is_begun() {
     if lacks(&[Need::Root, Need::Program("unshare"), Need::Program("mount")]) {
         return;

@@ -1,5 +1,8 @@
 //! Ctrl-C, once and twice.
 
+use std::fs;
+use std::time::{Duration, Instant};
+
 use rustix::process::Signal;
 
 use super::{CREATE, DESTROY, NEEDS, edit, motd, start_configuring};
@@ -45,6 +48,31 @@ fn the_first_interrupt_lets_running_steps_end_and_starts_nothing_new() {
     );
     assert_eq!([motd(&lab, "lab-a"), motd(&lab, "lab-b")], ["as wanted now", "as wanted"]);
     heal(&lab);
+}
+
+#[test]
+fn a_destroy_that_waits_to_tidy_up_can_be_cut_off() {
+    if lacks(&NEEDS) {
+        return;
+    }
+    let lab = Lab::with_nodes(TIMEOUTS, &[&node("a")]);
+    let places = lab.machine(".places");
+    fs::create_dir_all(places.parent().unwrap()).unwrap();
+    let lock = fs::File::create(&places).unwrap();
+    lock.lock().unwrap();
+    let destroy = lab.start(DESTROY);
+    let held = |pid: i32| fs::read_dir(format!("/proc/{pid}/fd")).unwrap().flatten();
+    let waits =
+        || held(destroy.pid()).any(|file| fs::read_link(file.path()).is_ok_and(|file| file == places));
+    wait_until("the destroy waits for the lock", waits);
+    interrupt(&destroy);
+    let began = Instant::now();
+    destroy.signal(Signal::INT);
+    destroy.end().ends_with(0).says("what earlier runs left could not be removed: it was cut off");
+    assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
+    drop(lock);
+    lab.orch(DESTROY).ends_with(0);
+    assert_nothing_is_left(&lab);
 }
 
 #[test]

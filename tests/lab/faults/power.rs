@@ -1,9 +1,15 @@
 //! Power cuts: a machine's first process is killed, and everything in the machine with it.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
+use std::process::Command;
 
 use super::{CREATE, DESTROY, NEEDS, STATUS, cut_power, edit, made, motd, start_configuring};
-use crate::common::{Gate, Lab, TIMEOUTS, Timeline, assert_nothing_is_left, inits, lacks, node};
+use crate::common::{
+    Gate, Lab, ORCH, Outcome, TIMEOUTS, Timeline, assert_nothing_is_left, inits, lacks, node, skip,
+    wait_until,
+};
 
 #[test]
 fn a_node_that_lost_its_power_is_seen_as_stopped_and_started_again_with_its_disk_intact() {
@@ -72,6 +78,73 @@ fn when_every_machine_of_a_host_is_killed_all_are_started_again_parents_first() 
 }
 
 #[test]
+fn a_machine_whose_starter_was_killed_before_it_wrote_that_it_was_done_shares_its_network_all_the_same() {
+    if lacks(&NEEDS) {
+        return;
+    }
+    let lab = made(&["a"]);
+    let boot = lab.machine("lab-a").join("boot.json");
+    let written = fs::read_to_string(&boot).unwrap();
+    assert!(written.contains("\"ready\": true"), "{written}");
+    fs::write(&boot, written.replace("\"ready\": true", "\"ready\": false")).unwrap();
+    lab.write_nodes(TIMEOUTS, &[&node("a"), &node("b")]);
+    lab.orch(CREATE).ends_with(0);
+    let network =
+        |machine: &str| fs::metadata(lab.root(machine).join("run/orch/uplink")).map(|about| about.ino());
+    assert_eq!(network("lab-a").unwrap(), network("lab-b").unwrap(), "a host has one network");
+    lab.orch(STATUS).ends_with(0).every_node_is("as-wanted");
+    lab.orch(DESTROY).ends_with(0);
+    assert_nothing_is_left(&lab);
+}
+
+/// A control group of a machine that its init can divide, and a controller to divide it by.
+fn divisible(lab: &Lab, machine: &str) -> Option<(PathBuf, String)> {
+    let boot = fs::read_to_string(lab.machine(machine).join("boot.json")).unwrap();
+    let boot: serde_json::Value = serde_json::from_str(&boot).unwrap();
+    let groups =
+        boot["cgroups"].as_array().unwrap().iter().map(|group| PathBuf::from(group.as_str().unwrap()));
+    groups.into_iter().find_map(|group| {
+        let controllers = fs::read_to_string(group.join("cgroup.controllers")).ok()?;
+        Some((group, controllers.split_whitespace().next()?.to_owned()))
+    })
+}
+
+#[test]
+fn a_machine_whose_init_divided_its_control_group_is_entered_and_started_again() {
+    if lacks(&NEEDS) {
+        return;
+    }
+    let lab = made(&["a"]);
+    let Some((group, controller)) = divisible(&lab, "lab-a") else {
+        return skip("the unified hierarchy of this computer has no controllers");
+    };
+    // What a systemd does that is the first process of a machine.
+    let own = group.join("system");
+    fs::create_dir(&own).unwrap();
+    wait_until("all of it is in a group of its own", || {
+        let processes = fs::read_to_string(group.join("cgroup.procs")).unwrap();
+        // One may end meanwhile.
+        processes.lines().for_each(|pid| drop(fs::write(own.join("cgroup.procs"), pid)));
+        processes.is_empty()
+    });
+    fs::write(group.join("cgroup.subtree_control"), format!("+{controller}")).unwrap();
+    let mut sleeper = Command::new("sleep").arg("60").spawn().unwrap();
+    let refused = fs::write(group.join("cgroup.procs"), sleeper.id().to_string());
+    sleeper.kill().unwrap();
+    sleeper.wait().unwrap();
+    assert_eq!(refused.unwrap_err().kind(), std::io::ErrorKind::ResourceBusy);
+
+    let mut enter = Command::new(ORCH);
+    enter.args(["__local", "enter"]).arg(lab.machine("lab-a")).arg("true");
+    Outcome::of(&mut enter, "enter").ends_with(0);
+    cut_power(&lab, "lab-a");
+    lab.orch(CREATE).ends_with(0).every_node_is("changed");
+    lab.orch(STATUS).ends_with(0).every_node_is("as-wanted");
+    lab.orch(DESTROY).ends_with(0);
+    assert_nothing_is_left(&lab);
+}
+
+#[test]
 fn a_child_goes_down_with_its_parent_and_both_come_back() {
     if lacks(&NEEDS) {
         return;
@@ -81,7 +154,7 @@ fn a_child_goes_down_with_its_parent_and_both_come_back() {
     let lab = Lab::with_nodes(TIMEOUTS, &[&house, &child]);
     lab.orch(CREATE).ends_with(0);
     cut_power(&lab, "lab-house");
-    crate::common::wait_until("the child is off, too", || inits(&lab, "lab-child").is_empty());
+    wait_until("the child is off, too", || inits(&lab, "lab-child").is_empty());
     lab.orch(STATUS).ends_with(1).every_node_is("stopped");
     lab.orch(CREATE).ends_with(0).every_node_is("changed");
     lab.orch(STATUS).ends_with(0).every_node_is("as-wanted");

@@ -32,6 +32,21 @@ fn an_archive_makes_the_same_machine_as_its_folder() {
 }
 
 #[test]
+fn an_archive_without_an_ssh_server_is_entered_directly_too() {
+    let Some(lab) = DebianLab::with_nodes(&[WEB]) else { return };
+    let archive = lab.site.join("bare.tar");
+    let mut tar = Command::new("tar");
+    tar.args(["--exclude=./usr/sbin/sshd", "--exclude=ssh*.service", "--exclude=./usr/bin/sudo"]);
+    tar.arg("-cf").arg(&archive).args(["--numeric-owner", "-C"]).arg(debian().unwrap()).arg(".");
+    assert!(tar.status().unwrap().success());
+    lab.write("hosts/father.yaml", &host(&[("debian", &archive)]));
+    lab.all("create").ends_with(0).every_node_is("changed");
+    assert_eq!(lab.orch("exec -M lab -H father -- id -un").ends_with(0).stdout.lines().last(), Some("root"));
+    lab.all("status").ends_with(0).every_node_is("as-wanted");
+    lab.destroy();
+}
+
+#[test]
 fn an_image_without_an_ssh_server_is_entered_directly() {
     let Some(lab) = DebianLab::with_nodes(&[WEB]) else { return };
     let folder = lab.site.join("bare");

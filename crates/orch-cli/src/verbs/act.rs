@@ -72,11 +72,16 @@ async fn carry_out(
     let page = Page::open(args.telling.report.as_deref())?;
     let view = View::open(&args.telling, &goal.verb.to_string(), AfterStop::End)?;
     let report = stage.driver(&view).run(stage.run.clone(), &plan).await;
+    // While somebody listens for Ctrl-C: what is in the way of tidying can be in the way for long.
+    let left = match &report {
+        Ok(_) if goal.verb == Verb::Destroy => stage.tidy(&view.control()).await,
+        _ => None,
+    };
     view.close().await;
-    let report = report?;
-    if goal.verb == Verb::Destroy {
-        stage.tidy().await;
+    if let Some(left) = left {
+        output::note(&left);
     }
+    let report = report?;
     output.answer(&report, &report);
     Ok(page.write(|| report.html(), report.exit_code.unwrap_or(ExitCode::Failed)))
 }

@@ -1,4 +1,6 @@
-//! Ctrl-C and a polite kill: the first lets running steps end, the second cuts them off.
+//! Ctrl-C and a polite kill: the first lets running steps end, the second cuts them off. After the run it ends the program.
+
+use std::io;
 
 use orch_run::Control;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -36,23 +38,35 @@ pub(crate) struct Interrupts(Option<JoinHandle<()>>);
 impl Interrupts {
     /// Listens from now on. Where the system does not allow that, signals end the program as they always do.
     pub(crate) fn listen(control: Control, after_stop: AfterStop, canvas: Option<Canvas>) -> Self {
-        let signals = signal(SignalKind::interrupt()).and_then(|interrupt| {
-            let terminate = signal(SignalKind::terminate())?;
-            Ok((interrupt, terminate))
-        });
-        Self(signals.ok().map(|signals| tokio::spawn(obey(signals, control, after_stop, canvas))))
+        Self(signals().ok().map(|signals| tokio::spawn(obey(signals, control, after_stop, canvas))))
     }
 
-    /// Listens no more.
+    /// The run is over: from now on a signal ends the program, as it does where nobody listens. Once somebody has listened, the
+    /// system would not do so by itself any more.
     pub(crate) fn end(self) {
-        if let Some(listener) = self.0 {
-            listener.abort();
+        let Some(listener) = self.0 else { return };
+        listener.abort();
+        if let Ok(signals) = signals() {
+            tokio::spawn(obey_at_once(signals));
         }
     }
 }
 
+type Signals = (Signal, Signal);
+
+fn signals() -> io::Result<Signals> {
+    Ok((signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?))
+}
+
+async fn obey_at_once((mut interrupt, mut terminate): Signals) {
+    /// What a shell says of a program that was ended by Ctrl-C.
+    const INTERRUPTED: i32 = 130;
+    next(&mut interrupt, &mut terminate).await;
+    std::process::exit(INTERRUPTED);
+}
+
 async fn obey(
-    (mut interrupt, mut terminate): (Signal, Signal),
+    (mut interrupt, mut terminate): Signals,
     control: Control,
     after_stop: AfterStop,
     canvas: Option<Canvas>,

@@ -21,13 +21,14 @@ use super::store::{Store, make, remove};
 const GIB: u64 = 1 << 30;
 
 /// Makes sure that a machine that never ran has its disk. One that is there is left, unless it is of another size: the
-/// machine was to be another one then.
+/// machine was to be another one then. Whoever calls has the machine's lock.
 pub(crate) fn make_disk(
     store: &Store,
     folder: &Folder,
     image: &Image,
     gigabytes: u32,
     means: &Means,
+    lock: &File,
 ) -> io::Result<()> {
     let is_of_size = fs::metadata(folder.disk()).is_ok_and(|about| about.len() == u64::from(gigabytes) * GIB);
     match &means.disk {
@@ -37,15 +38,19 @@ pub(crate) fn make_disk(
             let prepared = prepare(store, image, gigabytes, means, tools)?;
             let draft = folder.disk().with_extension("new");
             copy_sparse(&prepared, &draft)?;
-            fs::rename(draft, folder.disk())
+            fs::rename(draft, folder.disk())?;
+            sync(folder.path())
         }
         None => {
             let draft = folder.root().with_extension("new");
             remove(&draft)?;
             make(&draft)?;
-            fill(image, &draft, means, &folder.lock()?)?;
+            fill(image, &draft, means, lock)?;
+            // It has too many files to be asked for one by one.
+            rustix::fs::syncfs(File::open(&draft)?)?;
             remove(&folder.root())?;
-            fs::rename(draft, folder.root())
+            fs::rename(draft, folder.root())?;
+            sync(folder.path())
         }
     }
 }
@@ -62,7 +67,13 @@ pub(crate) fn grow(folder: &Folder, gigabytes: u32, lock: &File) -> io::Result<(
         file.set_len(wanted)?;
     }
     run_holding(Command::new(tool("e2fsck")?).args(["-f", "-p"]).arg(&disk), lock, &[0, 1])?;
-    run_holding(Command::new(tool("resize2fs")?).arg(&disk), lock, &[0])
+    run_holding(Command::new(tool("resize2fs")?).arg(&disk), lock, &[0])?;
+    sync(&disk)
+}
+
+/// Comes back when a file, or the names in a folder, are on the disk that they are kept on.
+fn sync(path: &Path) -> io::Result<()> {
+    File::open(path)?.sync_all()
 }
 
 /// A disk of that size with the image on it, made once and then copied.
@@ -101,6 +112,8 @@ fn prepare(
     mkfs.args(["-J", "size=4", "-i", bytes_per_file]).arg("-d").arg(&source).arg(&draft);
     run_holding(&mut mkfs, &lock, &[0]).map_err(|error| too_small(error, gigabytes))?;
     remove(&content)?;
+    // By its name it counts as whole from now on, also after this computer lost its power.
+    sync(&draft)?;
     fs::rename(&draft, &prepared)?;
     Ok(prepared)
 }
@@ -143,7 +156,7 @@ fn tool(name: &str) -> io::Result<PathBuf> {
     super::machine::program(name).ok_or_else(|| io::Error::other(format!("there is no `{name}` here")))
 }
 
-/// Copies a file and leaves its holes.
+/// Copies a file and leaves its holes. The copy is on the disk that it is kept on when this comes back.
 fn copy_sparse(from: &Path, to: &Path) -> io::Result<()> {
     let source = File::open(from)?;
     let length = source.metadata()?.len();
@@ -160,7 +173,7 @@ fn copy_sparse(from: &Path, to: &Path) -> io::Result<()> {
         copy_range(&source, &target, data, end)?;
         at = end;
     }
-    Ok(())
+    target.sync_all()
 }
 
 fn copy_range(source: &File, target: &File, start: u64, end: u64) -> io::Result<()> {

@@ -13,8 +13,9 @@ use rustix::thread::{LinkNameSpaceType, ThreadNameSpaceType, move_into_link_name
 use thiserror::Error;
 
 use super::boot::{BootError, UPLINK, drop_powers, join};
-use super::inside;
+use super::inside::Outside;
 use super::limits;
+use super::machine::is_root;
 use super::process::Process;
 use super::record::Folder;
 
@@ -33,13 +34,17 @@ pub(crate) enum EnterError {
     Off(String),
     #[error(transparent)]
     Namespace(#[from] BootError),
-    #[error("`{0}` cannot be run there: {1}")]
+    #[error("the network that it is attached to cannot be entered")]
+    Network(#[source] io::Error),
+    #[error("the control groups of the machine cannot be entered")]
+    Group(#[source] io::Error),
+    #[error("`{0}` cannot be run there")]
     Run(String, #[source] io::Error),
-    #[error("nothing answers at {0}: {1}")]
+    #[error("nothing answers at {0}")]
     Connect(SocketAddr, #[source] io::Error),
-    #[error("its SSH server did not answer within {0:?}: {1}")]
+    #[error("its SSH server did not answer within {0:?}")]
     Silent(Duration, #[source] io::Error),
-    #[error("what it is cannot be read: {0}")]
+    #[error("what it is cannot be read")]
     Record(#[source] io::Error),
 }
 
@@ -47,7 +52,7 @@ pub(crate) enum EnterError {
 pub(crate) fn enter(folder: &Folder, argv: &[OsString]) -> Result<ExitCode, EnterError> {
     let init = folder.running().ok_or_else(|| EnterError::Off(folder.name()))?;
     if let Some(boot) = folder.boot().filter(|boot| !boot.cgroups.is_empty()) {
-        limits::enter(&boot.cgroups, std::process::id()).map_err(EnterError::Record)?;
+        limits::enter_as_guest(&boot.cgroups, std::process::id()).map_err(EnterError::Group)?;
     }
     let all = ThreadNameSpaceType::MOUNT
         | ThreadNameSpaceType::PROCESS_ID
@@ -120,20 +125,18 @@ fn join_bridge(folder: &Folder, init: &Process, within: Option<&str>) -> Result<
     if !is_root() {
         join(init, ThreadNameSpaceType::USER)?;
     }
-    if let Some(parent) = within {
-        let parent_init =
-            folder.sibling(parent).running().ok_or_else(|| EnterError::Off(parent.to_owned()))?;
-        return Ok(join(&parent_init, ThreadNameSpaceType::NETWORK)?);
-    }
-    let doing = |source| BootError::Step { doing: "enter the host's network".into(), source };
-    let uplink = inside::network(init, UPLINK).map_err(doing)?;
-    move_into_link_name_space(uplink.as_fd(), Some(LinkNameSpaceType::Network))
-        .map_err(|error| doing(error.into()))?;
-    Ok(())
-}
-
-fn is_root() -> bool {
-    rustix::process::geteuid().is_root()
+    let outside = Outside::look();
+    let network = match within {
+        Some(parent) => {
+            let init = folder.sibling(parent).running();
+            let init = init.ok_or_else(|| EnterError::Off(parent.to_owned()))?;
+            outside.and_then(|outside| outside.network_of(&init))
+        }
+        None => outside.and_then(|outside| outside.network_at(init, UPLINK)),
+    };
+    let network = network.map_err(EnterError::Network)?;
+    move_into_link_name_space(network.as_fd(), Some(LinkNameSpaceType::Network))
+        .map_err(|error| EnterError::Network(error.into()))
 }
 
 /// Carries bytes both ways until the machine has no more to say.

@@ -1,9 +1,12 @@
 //! What a machine is made from.
 
+use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat, openat2};
+
+use super::archive::Listing;
 
 /// Where a root file system may have its init, in the order in which they are tried.
 pub(crate) const INITS: [&str; 5] =
@@ -11,6 +14,8 @@ pub(crate) const INITS: [&str; 5] =
 /// Where it may have its SSH server.
 pub(crate) const SSH_SERVERS: [&str; 4] =
     ["/usr/sbin/sshd", "/sbin/sshd", "/usr/bin/sshd", "/nix/var/nix/profiles/system/sw/bin/sshd"];
+/// Where it has the settings of that.
+pub(crate) const SSH_SETTINGS: &str = "/etc/ssh/sshd_config";
 /// Where it may have the program by which another account becomes root.
 pub(crate) const SUDOS: [&str; 2] = ["/usr/bin/sudo", "/bin/sudo"];
 
@@ -40,9 +45,8 @@ impl Image {
                 "image `{text}` is neither `this-machine` nor a folder or archive of the site"
             ));
         }
-        let folder = Self::Folder(path);
-        if folder.may_hold(&INITS) {
-            Ok(folder)
+        if INITS.iter().any(|place| is_below(&path, place)) {
+            Ok(Self::Folder(path))
         } else {
             Err(format!("image `{text}` has no init: none of {} is there", INITS.join(", ")))
         }
@@ -62,14 +66,33 @@ impl Image {
     pub(crate) fn shares_programs(&self) -> bool {
         *self == Self::ThisMachine
     }
+}
 
-    /// Whether one of these files is there. An archive may hold anything: what it lacks is seen by the first machine
-    /// that is made from it.
-    pub(crate) fn may_hold(&self, places: &[&str]) -> bool {
-        match self {
-            Self::Folder(root) => places.iter().any(|place| is_below(root, place)),
-            Self::ThisMachine | Self::Archive(_) => true,
+/// What a root file system has to come in by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct WaysIn {
+    /// An SSH server, with its settings.
+    pub(crate) ssh: bool,
+    /// A way to become root for another account.
+    pub(crate) sudo: bool,
+}
+
+impl WaysIn {
+    /// Looks at a root file system, or reads an archive from beginning to end.
+    pub(crate) fn of(image: &Image) -> io::Result<Self> {
+        match image {
+            Image::ThisMachine => Ok(Self { ssh: true, sudo: true }),
+            Image::Folder(root) => Ok(Self::found(|path| is_below(root, path))),
+            Image::Archive(path) => {
+                let listing = Listing::of(path)?;
+                Ok(Self::found(|path| listing.holds(path)))
+            }
         }
+    }
+
+    fn found(holds: impl Fn(&str) -> bool) -> Self {
+        let has_one_of = |places: &[&str]| places.iter().any(|place| holds(place));
+        Self { ssh: has_one_of(&SSH_SERVERS) && holds(SSH_SETTINGS), sudo: has_one_of(&SUDOS) }
     }
 }
 
@@ -122,13 +145,15 @@ mod tests {
     }
 
     #[test]
-    fn what_a_folder_lacks_is_known_and_what_an_archive_lacks_is_not() {
+    fn what_a_folder_lacks_to_come_in_by_is_known() {
         let root = tempfile::tempdir().expect("a folder can be made");
-        fs::create_dir_all(root.path().join("usr/sbin")).expect("a folder can be made");
+        for folder in ["usr/sbin", "etc/ssh"] {
+            fs::create_dir_all(root.path().join(folder)).expect("a folder can be made");
+        }
         fs::write(root.path().join("usr/sbin/sshd"), "").expect("a file can be written");
-        let folder = Image::Folder(root.path().to_owned());
-        assert!(folder.may_hold(&SSH_SERVERS));
-        assert!(!folder.may_hold(&SUDOS));
-        assert!(Image::Archive("root.tar".into()).may_hold(&SUDOS));
+        let ways_in = || WaysIn::of(&Image::Folder(root.path().to_owned())).expect("it can be looked at");
+        assert_eq!(ways_in(), WaysIn { ssh: false, sudo: false }, "a server needs its settings");
+        fs::write(root.path().join("etc/ssh/sshd_config"), "").expect("a file can be written");
+        assert_eq!(ways_in(), WaysIn { ssh: true, sudo: false });
     }
 }

@@ -63,12 +63,15 @@ impl Hierarchies {
             let Some((before, after)) = line.split_once(" - ") else { continue };
             let (Some(point), mut after) = (before.split(' ').nth(4), after.split(' ')) else { continue };
             let (kind, options) = (after.next().unwrap_or_default(), after.nth(1).unwrap_or_default());
-            let first = || Some(Controller { root: point.into(), generation: Generation::One });
-            match kind {
-                "cgroup2" => found.unified = Some(point.into()),
-                "cgroup" if options.split(',').any(|option| option == "memory") => found.memory = first(),
-                "cgroup" if options.split(',').any(|option| option == "cpu") => found.cpu = first(),
-                _ => {}
+            let first = || Controller { root: point.into(), generation: Generation::One };
+            let has = |name: &str| kind == "cgroup" && options.split(',').any(|option| option == name);
+            // What is mounted later may be a part of it, put somewhere else for somebody else.
+            if kind == "cgroup2" {
+                found.unified.get_or_insert_with(|| point.into());
+            } else if has("memory") {
+                found.memory.get_or_insert_with(first);
+            } else if has("cpu") {
+                found.cpu.get_or_insert_with(first);
             }
         }
         found
@@ -93,12 +96,7 @@ impl Hierarchies {
     /// Makes the groups of a machine and sets their limits.
     pub(crate) fn make(&self, uuid: Uuid, size: Size) -> io::Result<Vec<PathBuf>> {
         let groups = self.groups(uuid);
-        for group in &groups {
-            match fs::create_dir(group) {
-                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
-                _ => {}
-            }
-        }
+        groups.iter().try_for_each(|group| make_group(group))?;
         self.set(uuid, size)?;
         Ok(groups)
     }
@@ -132,6 +130,35 @@ impl Hierarchies {
 /// Moves a process into groups; what it starts is in them too.
 pub(crate) fn enter(groups: &[PathBuf], pid: u32) -> io::Result<()> {
     groups.iter().try_for_each(|group| fs::write(group.join("cgroup.procs"), pid.to_string()))
+}
+
+/// The same for one that comes into a machine that runs. The init of a machine may have divided its group of the unified
+/// hierarchy among groups inside of it, and then the kernel takes no process into the group itself; so guests have one of
+/// their own inside, which goes with the machine.
+pub(crate) fn enter_as_guest(groups: &[PathBuf], pid: u32) -> io::Result<()> {
+    const GUESTS: &str = "guests";
+    let place = |group: &PathBuf| {
+        if !is_unified(group) {
+            return Ok(group.clone());
+        }
+        let inner = group.join(GUESTS);
+        make_group(&inner)?;
+        Ok(inner)
+    };
+    let places: Vec<PathBuf> = groups.iter().map(place).collect::<io::Result<_>>()?;
+    enter(&places, pid)
+}
+
+/// Whether a group is one of the unified hierarchy, where it can be divided.
+fn is_unified(group: &Path) -> bool {
+    group.join("cgroup.subtree_control").exists()
+}
+
+fn make_group(group: &Path) -> io::Result<()> {
+    match fs::create_dir(group) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        _ => Ok(()),
+    }
 }
 
 /// Ends every process in groups of ours, whoever started it: a machine's groups hold nothing else.
@@ -199,10 +226,28 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_guest_of_a_machine_has_a_group_of_its_own_where_the_machine_may_have_divided_the_one_around() {
+        let folder = tempfile::tempdir().expect("a folder can be made");
+        let groups = ["first", "unified"].map(|name| folder.path().join(name));
+        for group in &groups {
+            fs::create_dir(group).expect("a folder can be made");
+        }
+        fs::write(groups[1].join("cgroup.subtree_control"), "memory\n").expect("a file can be written");
+        for pid in [7, 8] {
+            enter_as_guest(&groups, pid).expect("what the kernel does is not what is tried here");
+        }
+        let inside = |group: &str| fs::read_to_string(folder.path().join(group).join("cgroup.procs")).ok();
+        assert_eq!(inside("first").as_deref(), Some("8"));
+        assert_eq!((inside("unified"), inside("unified/guests").as_deref()), (None, Some("8")));
+    }
+
+    #[test]
     fn both_generations_of_control_groups_are_found() {
         let first = "30 20 0:26 / /sys/fs/cgroup/memory rw,relatime shared:9 - cgroup cgroup rw,memory\n\
                      31 20 0:27 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu,cpuacct\n\
-                     32 20 0:28 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n";
+                     32 20 0:28 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n\
+                     33 20 0:26 /a /srv/a/memory ro - cgroup cgroup rw,memory\n\
+                     34 20 0:28 /a /srv/a/unified ro - cgroup2 cgroup2 rw\n";
         let found = Hierarchies::of(first);
         let root = |controller: &Option<Controller>| {
             controller.as_ref().map(|found| found.root.display().to_string())

@@ -1,7 +1,7 @@
 //! What this computer has to make machines with. Read once; nothing here changes anything.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::fs::{self, OpenOptions};
+use std::path::PathBuf;
 
 /// What there is to make machines with.
 #[derive(Debug, Clone)]
@@ -105,7 +105,7 @@ impl Ids {
 
     fn look() -> Self {
         let user = rustix::process::geteuid();
-        if user.is_root() {
+        if is_root() {
             return Self::All;
         }
         let name = user_name(user.as_raw());
@@ -120,8 +120,9 @@ impl Ids {
 
 impl DiskTools {
     fn look(ids: &Ids) -> Option<Self> {
-        let can_loop = *ids == Ids::All && Path::new("/dev/loop-control").exists();
-        can_loop.then_some(())?;
+        // A container may show the device and not let anybody have it.
+        let can_loop = || OpenOptions::new().read(true).write(true).open("/dev/loop-control").is_ok();
+        (*ids == Ids::All && can_loop()).then_some(())?;
         program("mount")?;
         Some(Self { mkfs: program("mkfs.ext4")? })
     }
@@ -137,6 +138,18 @@ impl SshTools {
         let sftp = places.into_iter().map(PathBuf::from).find(|path| path.exists());
         Some(Self { sftp })
     }
+}
+
+/// Whether we are the root of this computer. The root of a user namespace is called 0 too, and is an ordinary user who goes
+/// by that name.
+pub(crate) fn is_root() -> bool {
+    let has_all = || fs::read_to_string("/proc/self/uid_map").map_or(true, |map| holds_all_ids(&map));
+    rustix::process::geteuid().is_root() && has_all()
+}
+
+/// Whether a table of user ids leaves every id what it is.
+fn holds_all_ids(map: &str) -> bool {
+    map.split_whitespace().eq(["0", "0", "4294967295"])
 }
 
 /// Finds a program where programs are: in `PATH`, and where those for root are kept.
@@ -179,6 +192,15 @@ fn range_of(text: &str, id: u32, name: Option<&str>) -> Option<Range> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_root_of_a_user_namespace_is_not_the_root_of_this_computer() {
+        assert!(holds_all_ids("         0          0 4294967295\n"));
+        assert!(!holds_all_ids("         0       1000          1\n"));
+        assert!(!holds_all_ids("         0          0          1\n"));
+        assert!(!holds_all_ids("         0       1000          1\n         1     100000      65536\n"));
+        assert!(!holds_all_ids(""));
+    }
 
     #[test]
     fn a_range_of_ids_is_found_by_name_or_number_and_must_be_large_enough() {

@@ -3,6 +3,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use orch_model::{HostName, NodeName, PublicKey, Size, UserName};
@@ -11,15 +12,15 @@ use orch_run::{Done, Order, Progress};
 use thiserror::Error;
 use uuid::Uuid;
 
-use super::boot;
+use super::boot::{self, Trouble};
 use super::disk;
-use super::image::{Image, SSH_SERVERS, SUDOS};
+use super::image::{Image, WaysIn};
 use super::limits::Hierarchies;
 use super::machine::{Means, program};
 use super::power;
 use super::record::{Folder, Record};
 use super::store::Store;
-use crate::ssh::{KeyError, chain, ensure_identity, make_host_key};
+use crate::ssh::{KeyError, ensure_identity, make_host_key};
 
 /// Why something could not be done to a machine.
 #[derive(Debug, Error)]
@@ -28,16 +29,16 @@ pub(crate) enum MakeError {
     NotOurs { machine: String, expected: Uuid },
     #[error("{0}")]
     Refused(String),
-    #[error("cannot {doing}: {source}")]
+    #[error("cannot {doing}")]
     Step {
         doing: &'static str,
         #[source]
         source: io::Error,
     },
-    #[error("{}", chain(.0))]
+    #[error(transparent)]
     Key(#[from] KeyError),
-    #[error("machine `{machine}` does not start: {why}")]
-    NotStarted { machine: String, why: String, evidence: Vec<String> },
+    #[error("machine `{machine}` does not start: {}", .why.words)]
+    NotStarted { machine: String, why: Trouble, evidence: Vec<String> },
     #[error("machine `{machine}` runs and cannot be reached: {why}")]
     NotReached { machine: String, why: String, evidence: Vec<String> },
 }
@@ -69,6 +70,8 @@ pub(crate) struct Maker {
     pub(crate) means: Means,
     /// How long a machine may take until its SSH server answers; a machine counts as made without that where there is none.
     pub(crate) reach: Option<Duration>,
+    /// The images that were looked into, with what was found.
+    pub(crate) looked_into: Arc<Mutex<Vec<(Image, WaysIn)>>>,
 }
 
 impl Maker {
@@ -93,15 +96,9 @@ impl Maker {
         }
         let image = self.image(&spec.image)?;
         let parent = spec.parent.as_ref().map(|parent| self.parent(order, parent)).transpose()?;
-        let has_ssh = if image.shares_programs() {
-            self.means.ssh.is_some()
-        } else {
-            has_ssh_client() && image.may_hold(&SSH_SERVERS)
-        };
-        let access = if has_ssh { Some(self.identity()?) } else { None };
-        let has_sudo =
-            if image.shares_programs() { self.means.sudo.is_some() } else { image.may_hold(&SUDOS) };
-        let user = if has_sudo && self.means.is_root() { self.user.clone() } else { UserName::root() };
+        let ways_in = self.ways_in(&image).doing("look into its image")?;
+        let access = if ways_in.ssh { Some(self.identity()?) } else { None };
+        let user = if ways_in.sudo && self.means.is_root() { self.user.clone() } else { UserName::root() };
         let record = |place, children| Record {
             marks: order.marks(),
             inside: parent.as_ref().map(|(folder, _)| folder.name()),
@@ -139,7 +136,7 @@ impl Maker {
         progress: &Progress,
     ) -> Result<Done, MakeError> {
         // It may run and not be whole: whoever began it did not say that it was done.
-        power::cut(folder)?;
+        let lock = power::cut(folder, record.marks.uuid)?;
         record.size = size;
         if record.access.is_some() && record.host_key.is_none() {
             progress.say("making its host key");
@@ -148,7 +145,10 @@ impl Maker {
         folder.write_record(&record).doing("write down what it is")?;
         progress.say("making its disk");
         let image = self.image(&record.image)?;
-        disk::make_disk(&self.store, folder, &image, record.size.disk, &self.means).doing("make its disk")?;
+        disk::make_disk(&self.store, folder, &image, record.size.disk, &self.means, &lock)
+            .doing("make its disk")?;
+        // From here on it is the process that starts it which has the lock.
+        drop(lock);
         self.switch_on(folder, &record, progress)?;
         record.made = true;
         folder.write_record(&record).doing("write down that it is made")?;
@@ -185,14 +185,15 @@ impl Maker {
 
     /// Makes sure that a machine that is made runs.
     fn started(&self, folder: &Folder, record: &Record, progress: &Progress) -> Result<Done, MakeError> {
-        if folder.running().is_some() {
+        if folder.boot().is_some_and(|boot| boot.ready && boot.init.is_alive()) {
             return Ok(Done::Unchanged);
         }
         self.switch_on(folder, record, progress)?;
         Ok(Done::Changed)
     }
 
-    /// Gives a machine another size. A disk grows while the machine is off; it is started again if it ran.
+    /// Gives a machine another size. A disk grows while the machine is off; it is started again if it ran, and so is
+    /// whatever ran inside of it.
     pub(crate) fn resize(
         &self,
         machine: &MachineRef,
@@ -203,21 +204,42 @@ impl Maker {
         if record.size == to {
             return Ok(Done::Unchanged);
         }
-        let ran = folder.running().is_some();
-        if record.size.disk != to.disk {
+        let grows = record.size.disk != to.disk && folder.disk().exists();
+        let ran = if grows { self.running_tree(&folder, &record)? } else { Vec::new() };
+        if grows {
             progress.say("growing its disk");
-            power::off(&folder)?;
-            let lock = folder.lock().doing("lock it")?;
-            disk::grow(&folder, to.disk, &lock).doing("make its disk larger")?;
+            grow(&folder, &record, to.disk, &ran)?;
+        }
+        // What is written down is so: a limit that is refused leaves a machine of the size that it has.
+        if folder.running().is_some() {
+            Hierarchies::look().set(record.marks.uuid, to).doing("limit what it uses")?;
         }
         record.size = to;
         folder.write_record(&record).doing("write down its size")?;
-        if folder.running().is_some() {
-            Hierarchies::look().set(record.marks.uuid, to).doing("limit what it uses")?;
-        } else if ran {
-            self.switch_on(&folder, &record, progress)?;
+        for (folder, record) in &ran {
+            self.started(folder, record, progress)?;
         }
         Ok(Done::Changed)
+    }
+
+    /// A machine and those inside of it, as far as they run, outermost first.
+    fn running_tree(&self, folder: &Folder, record: &Record) -> Result<Vec<(Folder, Record)>, MakeError> {
+        let all = self.store.list().doing("look at the host's machines")?;
+        let all: Vec<(Folder, Record)> =
+            all.into_iter().filter_map(|found| Some((found.folder, found.record?))).collect();
+        let mut tree = vec![(folder.clone(), record.clone())];
+        let mut next = 0;
+        while let Some((around, _)) = tree.get(next) {
+            let around = around.name();
+            let is_new = |folder: &Folder| tree.iter().all(|(known, _)| known != folder);
+            let lives_there = |record: &Record| record.inside.as_ref() == Some(&around);
+            let inside = all.iter().filter(|(folder, record)| lives_there(record) && is_new(folder));
+            let inside: Vec<_> = inside.cloned().collect();
+            tree.extend(inside);
+            next += 1;
+        }
+        tree.retain(|(folder, record)| record.made && folder.running().is_some());
+        Ok(tree)
     }
 
     /// Takes a machine down and everything that belongs to it.
@@ -235,7 +257,7 @@ impl Maker {
             return Err(MakeError::Refused(format!("machine `{}` lives on it", child.folder.name())));
         }
         progress.say("stopping");
-        power::off(&folder)?;
+        let _lock = power::off(&folder, machine.uuid)?;
         progress.say("removing its files");
         self.store.remove(&folder, machine.uuid, discard).doing("remove its files")?;
         Ok(Done::Changed)
@@ -295,9 +317,33 @@ impl Maker {
         Image::named(name, &self.site).map_err(MakeError::Refused)
     }
 
+    /// What orch can come in by. An archive is read once for all machines that are made from it; who comes second waits.
+    fn ways_in(&self, image: &Image) -> io::Result<WaysIn> {
+        if image.shares_programs() {
+            return Ok(WaysIn { ssh: self.means.ssh.is_some(), sudo: self.means.sudo.is_some() });
+        }
+        let mut known = self.looked_into.lock().expect("nobody panics while holding this");
+        let found = known.iter().find(|(looked_into, _)| looked_into == image).map(|(_, found)| *found);
+        let ways_in = found.map_or_else(|| WaysIn::of(image), Ok)?;
+        if found.is_none() {
+            known.push((image.clone(), ways_in));
+        }
+        Ok(WaysIn { ssh: ways_in.ssh && has_ssh_client(), ..ways_in })
+    }
+
     fn identity(&self) -> Result<PublicKey, MakeError> {
         Ok(ensure_identity(&self.identity)?)
     }
+}
+
+/// Makes the disk of a machine larger, which is off then, with everything that ran inside of it. Those go first, innermost
+/// first: none is to lose its power because the one around it goes off.
+fn grow(folder: &Folder, record: &Record, gigabytes: u32, ran: &[(Folder, Record)]) -> Result<(), MakeError> {
+    for (inner, record) in ran.iter().rev().filter(|(inner, _)| inner != folder) {
+        power::off(inner, record.marks.uuid)?;
+    }
+    let lock = power::off(folder, record.marks.uuid)?;
+    disk::grow(folder, gigabytes, &lock).doing("make its disk larger")
 }
 
 fn has_ssh_client() -> bool {

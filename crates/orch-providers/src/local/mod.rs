@@ -4,6 +4,8 @@
 //! else on this computer belongs to it, but for its control groups. Everything that must happen in other namespaces
 //! happens in processes of its own, which `orch` starts from itself ([`helper`]).
 
+mod advice;
+mod archive;
 mod boot;
 mod child;
 mod direct;
@@ -31,9 +33,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
+use boot::Trouble;
 pub use provider::{Local, Setup};
 use record::Folder;
 pub use way::LocalWay;
+
+use crate::ssh::chain;
 
 /// The word that the command line of `orch` has for what this provider runs in processes of its own.
 pub const HELPER: &str = "__local";
@@ -43,23 +48,23 @@ pub fn helper(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let args: Vec<OsString> = args.into_iter().collect();
     match work(&args) {
         Ok(code) => code,
-        Err(error) => {
+        Err(trouble) => {
             // Whoever starts a machine waits for a word, and takes this one for what went wrong.
-            let is_heard = args.first().is_some_and(|word| word == boot::UNSHARE || word == boot::INIT);
-            if is_heard {
-                let _ = writeln!(io::stdout(), "{error}");
+            let heard = [boot::BOOT, boot::UNSHARE, boot::INIT, boot::PROBE, boot::PROBE_INSIDE];
+            if args.first().is_some_and(|word| heard.iter().any(|heard| word == heard)) {
+                let _ = writeln!(io::stdout(), "{}", trouble.line());
             }
-            let _ = writeln!(io::stderr(), "{error}");
+            let _ = writeln!(io::stderr(), "{}", trouble.words);
             ExitCode::FAILURE
         }
     }
 }
 
-fn work(args: &[OsString]) -> Result<ExitCode, String> {
+fn work(args: &[OsString]) -> Result<ExitCode, Trouble> {
     let done = |result: Result<(), boot::BootError>| {
-        result.map(|()| ExitCode::SUCCESS).map_err(|error| error.to_string())
+        result.map(|()| ExitCode::SUCCESS).map_err(|error| Trouble::of(&error))
     };
-    let usage = || "this is for orch itself".to_owned();
+    let usage = || Trouble::in_words("this is for orch itself");
     let [word, folder, rest @ ..] = args else { return Err(usage()) };
     let folder = Folder::at(PathBuf::from(folder));
     let word = word.to_str().ok_or_else(usage)?;
@@ -73,23 +78,28 @@ fn work(args: &[OsString]) -> Result<ExitCode, String> {
         }
         boot::INIT => {
             let uplink = Path::new(option("--uplink").ok_or_else(usage)?);
-            boot::init(&folder, uplink, standing()?).map_err(|error| error.to_string())
+            boot::init(&folder, uplink, standing()?).map_err(|error| Trouble::of(&error))
         }
         boot::DISCARD => done(boot::discard_as_them(folder.path())),
-        boot::PROBE => done(boot::probe(rustix::process::geteuid().is_root())),
+        boot::PROBE => done(boot::probe(machine::is_root())),
+        boot::PROBE_INSIDE => done(boot::probe_inside()),
         refresh::REFRESH => refresh::refresh_from_inside(&folder)
             .map(|()| ExitCode::SUCCESS)
-            .map_err(|error| error.to_string()),
-        enter::ENTER => enter::enter(&folder, rest).map_err(|error| error.to_string()),
+            .map_err(|error| Trouble::in_words(chain(&error))),
+        enter::ENTER => enter::enter(&folder, rest).map_err(|error| Trouble::in_words(chain(&error))),
         enter::CONNECT => {
             let port = rest.first().and_then(|port| port.to_str()?.parse().ok()).ok_or_else(usage)?;
-            enter::connect(&folder, port).map(|()| ExitCode::SUCCESS).map_err(|error| error.to_string())
+            enter::connect(&folder, port)
+                .map(|()| ExitCode::SUCCESS)
+                .map_err(|error| Trouble::in_words(chain(&error)))
         }
         enter::KNOCK => {
             let number = |place: usize| rest.get(place).and_then(|word| word.to_str()?.parse::<u64>().ok());
             let port = number(0).and_then(|port| u16::try_from(port).ok()).ok_or_else(usage)?;
             let within = Duration::from_millis(number(1).ok_or_else(usage)?);
-            enter::knock(&folder, port, within).map(|()| ExitCode::SUCCESS).map_err(|error| error.to_string())
+            enter::knock(&folder, port, within)
+                .map(|()| ExitCode::SUCCESS)
+                .map_err(|error| Trouble::in_words(chain(&error)))
         }
         _ => Err(usage()),
     }

@@ -1,6 +1,6 @@
 //! Switching machines on and off.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -8,16 +8,19 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use orch_run::Progress;
+use rustix::fs::OFlags;
 use rustix::process::Signal;
+use uuid::Uuid;
 
-use super::boot::BOOT;
-use super::child::{finish, helper};
+use super::boot::{BOOT, Trouble};
+use super::child::helper;
 use super::enter::KNOCK;
 use super::inside;
 use super::limits::{self, Hierarchies};
 use super::make::{Doing, MakeError};
 use super::process::Process;
 use super::record::{Boot, Folder};
+use crate::finish::finish;
 
 /// How long a machine may take to stop by itself.
 const GRACE: Duration = Duration::from_secs(8);
@@ -30,13 +33,13 @@ const END: Duration = Duration::from_secs(20);
 pub(crate) fn on(program: &Path, folder: &Folder, progress: &Progress) -> Result<(), MakeError> {
     progress.say("starting");
     let mut command = helper(program, BOOT, folder.path());
-    let output = finish(&mut command, STARTING).doing("run the process that starts it")?;
-    if output.status.success() {
+    let ended = finish(&mut command, STARTING).doing("run the process that starts it")?;
+    if ended.status.success() {
         return Ok(());
     }
     Err(MakeError::NotStarted {
         machine: folder.name(),
-        why: String::from_utf8_lossy(&output.stderr).trim().to_owned(),
+        why: Trouble::of_helper(&ended),
         evidence: last_lines(&folder.console()),
     })
 }
@@ -51,17 +54,17 @@ pub(crate) fn reach(
     progress.say("waiting for ssh");
     let mut command = helper(program, KNOCK, folder.path());
     command.arg(ssh_port(folder).to_string()).arg(within.as_millis().to_string());
-    let output = finish(&mut command, within + END).doing("run the process that knocks")?;
-    if output.status.success() {
+    let ended = finish(&mut command, within + END).doing("run the process that knocks")?;
+    if ended.status.success() {
         return Ok(());
     }
     if folder.running().is_none() {
         return Err(went_off(folder));
     }
-    let log = folder.running().and_then(|init| inside::read(&init, "/var/log/sshd.log").ok());
+    let log = folder.running().and_then(|init| inside::read_end(&init, "/var/log/sshd.log").ok());
     Err(MakeError::NotReached {
         machine: folder.name(),
-        why: String::from_utf8_lossy(&output.stderr).trim().to_owned(),
+        why: ended.said(),
         evidence: log.map(|log| tail(&log)).unwrap_or_default(),
     })
 }
@@ -70,7 +73,7 @@ pub(crate) fn reach(
 fn went_off(folder: &Folder) -> MakeError {
     MakeError::NotStarted {
         machine: folder.name(),
-        why: "it went off again".into(),
+        why: Trouble::in_words("it went off again"),
         evidence: last_lines(&folder.console()),
     }
 }
@@ -94,7 +97,7 @@ pub(crate) fn settle(
         }
         if Instant::now() >= deadline {
             let why = format!("it is not up within {within:?}");
-            let evidence = init.and_then(|init| inside::read(&init, "/var/log/orch-init.log").ok());
+            let evidence = init.and_then(|init| inside::read_end(&init, "/var/log/orch-init.log").ok());
             let evidence = evidence.map(|log| tail(&log)).unwrap_or_default();
             return Err(MakeError::NotReached { machine: folder.name(), why, evidence });
         }
@@ -104,14 +107,13 @@ pub(crate) fn settle(
 
 /// Whether a machine's first process is the image's own by now and, if that is systemd, can be spoken to.
 fn is_up(init: &Process, program: &Path) -> bool {
-    let exe = init.proc("exe");
-    let (Ok(runs), Ok(ours), Ok(name)) = (fs::metadata(&exe), fs::metadata(program), fs::read_link(&exe))
-    else {
+    let runs = init.open("exe", OFlags::PATH).and_then(|exe| exe.metadata());
+    let (Ok(runs), Ok(ours), Ok(name)) = (runs, fs::metadata(program), init.link("exe")) else {
         return false;
     };
     let is_ours = runs.ino() == ours.ino() && runs.dev() == ours.dev();
     let is_systemd = name.file_name().is_some_and(|name| name == "systemd");
-    !is_ours && (!is_systemd || init.proc("root/run/systemd/private").exists())
+    !is_ours && (!is_systemd || inside::about(init, "/run/systemd/private").is_ok())
 }
 
 /// The port that a machine's SSH server listens on.
@@ -131,18 +133,23 @@ fn ssh_setting(folder: &Folder, name: &str) -> Option<String> {
     settings.lines().find_map(value)
 }
 
-/// Asks a machine to stop, and ends it where it does not in time.
-pub(crate) fn off(folder: &Folder) -> Result<(), MakeError> {
-    end(folder, GRACE)
+/// Asks the machine that bears this mark to stop, and ends it where it does not in time. It cannot be started again for as
+/// long as what this gives is held.
+pub(crate) fn off(folder: &Folder, uuid: Uuid) -> Result<File, MakeError> {
+    end(folder, uuid, GRACE)
 }
 
-/// Ends a machine at once.
-pub(crate) fn cut(folder: &Folder) -> Result<(), MakeError> {
-    end(folder, Duration::ZERO)
+/// The same, at once.
+pub(crate) fn cut(folder: &Folder, uuid: Uuid) -> Result<File, MakeError> {
+    end(folder, uuid, Duration::ZERO)
 }
 
-fn end(folder: &Folder, grace: Duration) -> Result<(), MakeError> {
-    let _lock = folder.lock().doing("lock it")?;
+fn end(folder: &Folder, uuid: Uuid, grace: Duration) -> Result<File, MakeError> {
+    let lock = folder.lock().doing("lock it")?;
+    // Whoever had the lock before may have put another machine there.
+    if folder.record().doing("read what it is")?.marks.uuid != uuid {
+        return Err(MakeError::NotOurs { machine: folder.name(), expected: uuid });
+    }
     let boot = folder.boot();
     if let Some(Boot { init, .. }) = &boot {
         let stopped = grace > Duration::ZERO && ask(folder, init, grace).doing("ask it to stop")?;
@@ -151,12 +158,12 @@ fn end(folder: &Folder, grace: Duration) -> Result<(), MakeError> {
         }
     }
     // A start that was cut off may have made some and written down none.
-    let record = folder.record().doing("read what it is")?;
-    let mut groups = Hierarchies::look().groups(record.marks.uuid);
+    let mut groups = Hierarchies::look().groups(uuid);
     groups.extend(boot.into_iter().flat_map(|boot| boot.cgroups));
     limits::end(&groups).doing("end its processes")?;
     limits::remove(&groups).doing("remove its control groups")?;
-    folder.forget_boot().doing("forget that it ran")
+    folder.forget_boot().doing("forget that it ran")?;
+    Ok(lock)
 }
 
 /// Asks a machine to stop, in the words of its init; whether it did in time.
@@ -180,8 +187,7 @@ fn ask(folder: &Folder, init: &Process, grace: Duration) -> io::Result<bool> {
 
 /// The last lines of a log, for those who look for what went wrong.
 pub(crate) fn last_lines(path: &Path) -> Vec<String> {
-    let text = fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
-    tail(&text)
+    tail(&File::open(path).and_then(inside::end_of).unwrap_or_default())
 }
 
 fn tail(text: &str) -> Vec<String> {

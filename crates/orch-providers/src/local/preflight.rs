@@ -1,18 +1,20 @@
 //! What would stand in the way of machines on this computer, and what would be less than was asked for.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
 use orch_plan::MachineSpec;
 
-use super::boot::PROBE;
-use super::child::{finish, helper};
+use super::advice::advice;
+use super::boot::{PROBE, Trouble};
+use super::child::helper;
 use super::image::Image;
 use super::limits::Hierarchies;
 use super::machine::Ids;
 use super::make::Maker;
+use super::seed::shared_around;
+use crate::finish::finish;
 use crate::ground::{Obstacle, Preflight};
 
 /// What a machine made from this machine's programs takes before anything is written to it, with room to begin.
@@ -29,6 +31,7 @@ impl Maker {
             return found;
         }
         found.obstacles.extend(self.forbidden());
+        found.obstacles.extend(self.exposed(wanted));
         found.obstacles.extend(self.full(wanted));
         let mut images: Vec<&str> = wanted.iter().map(|machine| machine.image.as_str()).collect();
         images.sort_unstable();
@@ -66,13 +69,12 @@ impl Maker {
     /// What the kernel does not allow.
     fn forbidden(&self) -> Option<Obstacle> {
         match finish(&mut helper(&self.program, PROBE, Path::new("-")), PROBING) {
-            Ok(output) if output.status.success() => None,
-            Ok(output) => {
-                let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-                let hint = advice(&said);
+            Ok(ended) if ended.status.success() => None,
+            Ok(ended) => {
+                let trouble = Trouble::of_helper(&ended);
                 Some(Obstacle {
-                    what: format!("this computer does not allow what a machine needs: {said}"),
-                    hint,
+                    what: format!("this computer does not allow what a machine needs: {}", trouble.words),
+                    hint: advice(&trouble),
                 })
             }
             Err(error) => {
@@ -80,6 +82,26 @@ impl Maker {
                 Some(Obstacle { what, hint: "see whether the program is still where it was".into() })
             }
         }
+    }
+
+    /// What nodes could read that is nobody's but ours: the keys that open all of them, and their disks.
+    fn exposed(&self, wanted: &[MachineSpec]) -> Option<Obstacle> {
+        let shares = |machine: &MachineSpec| {
+            Image::named(&machine.image, &self.site).is_ok_and(|image| image.shares_programs())
+        };
+        if !wanted.iter().any(shares) {
+            return None;
+        }
+        let kept = [self.identity.clone(), self.store.images()];
+        let (path, around) = kept.iter().find_map(|path| Some((path, shared_around(path)?)))?;
+        Some(Obstacle {
+            what: format!(
+                "`{}` would lie in `{}`, which nodes made from this computer's programs can read",
+                path.display(),
+                around.display()
+            ),
+            hint: "name another folder with --state".into(),
+        })
     }
 
     /// Whether there is room for what the machines begin with. Disks are sparse: what is promised may be more than there is.
@@ -120,48 +142,4 @@ impl Maker {
             }),
         }
     }
-}
-
-/// Which setting of the kernel stands in the way, and how it is changed.
-pub(crate) fn advice(said: &str) -> String {
-    let setting =
-        |path: &str| fs::read_to_string(Path::new("/proc/sys").join(path)).map(|text| text.trim().to_owned());
-    let is = |path: &str, value: &str| setting(path).is_ok_and(|found| found == value);
-    if said.contains("user namespace") {
-        if is("kernel/unprivileged_userns_clone", "0") {
-            return "allow it with `sysctl kernel.unprivileged_userns_clone=1`, or run as root".into();
-        }
-        if is("kernel/apparmor_restrict_unprivileged_userns", "1") {
-            return "allow it with `sysctl kernel.apparmor_restrict_unprivileged_userns=0`, or run as root"
-                .into();
-        }
-        if is("user/max_user_namespaces", "0") {
-            return "allow it with `sysctl user.max_user_namespaces=10000`, or run as root".into();
-        }
-        return "run as root, or on a kernel with user namespaces (CONFIG_USER_NS)".into();
-    }
-    for (word, path) in [
-        ("network", "user/max_net_namespaces"),
-        ("pid", "user/max_pid_namespaces"),
-        ("mount", "user/max_mnt_namespaces"),
-    ] {
-        if said.contains(word) && is(path, "0") {
-            return format!("allow it with `sysctl {}=10000`", path.replace('/', "."));
-        }
-    }
-    if said.contains("libraries of its image") {
-        return "name an `orch-node` that needs no libraries, because it is linked statically, in ORCH_NODE"
-            .into();
-    }
-    if said.contains("bridge") {
-        return "load the module with `modprobe bridge`, or use a kernel with CONFIG_BRIDGE".into();
-    }
-    if said.contains("pair of interfaces") {
-        return "load the module with `modprobe veth`, or use a kernel with CONFIG_VETH".into();
-    }
-    if said.contains("disk") {
-        return "see whether loop devices are allowed here (`modprobe loop`), and whether there is room"
-            .into();
-    }
-    "see what the last lines say; in a container, run it with more rights".into()
 }

@@ -1,7 +1,7 @@
 //! One process for ever: a pid alone is given to another process in time.
 
 use std::fmt;
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use orch_run::start_of;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use serde::{Deserialize, Serialize};
 
@@ -33,8 +34,25 @@ impl Process {
         start_of(self.pid.cast_unsigned()) == Some(self.started) && boot().as_ref() == Some(&self.boot)
     }
 
-    /// A file of it under `/proc`.
-    pub(crate) fn proc(&self, name: &str) -> PathBuf {
+    /// Opens a file of it under `/proc`. What is open is its own: it was still there afterwards, so nobody else can have had
+    /// its pid before.
+    pub(crate) fn open(&self, name: &str, how: OFlags) -> io::Result<File> {
+        self.own(openat(CWD, self.proc(name), how | OFlags::CLOEXEC, Mode::empty())?.into())
+    }
+
+    /// Where a link of it under `/proc` leads.
+    pub(crate) fn link(&self, name: &str) -> io::Result<PathBuf> {
+        self.own(fs::read_link(self.proc(name))?)
+    }
+
+    fn own<T>(&self, found: T) -> io::Result<T> {
+        if self.is_alive() {
+            return Ok(found);
+        }
+        Err(io::Error::new(io::ErrorKind::NotFound, "it has ended"))
+    }
+
+    fn proc(&self, name: &str) -> PathBuf {
         PathBuf::from(format!("/proc/{}/{name}", self.pid))
     }
 
@@ -46,6 +64,11 @@ impl Process {
             Err(rustix::io::Errno::SRCH) => Ok(true),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Waits for its end; whether that came in time. One that is gone has ended.
+    pub(crate) fn ends(&self, within: Duration) -> io::Result<bool> {
+        self.handle()?.map_or(Ok(true), |handle| wait_for_end(&handle, within))
     }
 
     /// A handle that stays with this very process, or nothing where it is gone.
@@ -68,7 +91,7 @@ impl fmt::Display for Process {
 }
 
 /// Waits for the end of a process; whether it came in time.
-pub(crate) fn wait_for_end(handle: &OwnedFd, within: Duration) -> io::Result<bool> {
+fn wait_for_end(handle: &OwnedFd, within: Duration) -> io::Result<bool> {
     let deadline = Instant::now() + within;
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
@@ -96,6 +119,11 @@ mod tests {
         assert!(this.is_alive());
         assert!(!Process { started: this.started + 1, ..this.clone() }.is_alive());
         assert!(!Process { boot: "another".into(), ..this.clone() }.is_alive());
+        let another = Process { started: this.started + 1, ..this.clone() };
+        for (process, is_it) in [(&this, true), (&another, false)] {
+            assert_eq!(process.open("ns/net", OFlags::RDONLY).is_ok(), is_it);
+            assert_eq!(process.link("exe").is_ok(), is_it);
+        }
         assert_eq!(
             Process { started: this.started + 1, ..this }.end(Signal::KILL, Duration::ZERO).ok(),
             Some(true)

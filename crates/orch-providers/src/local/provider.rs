@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use orch_model::{ApplyReport, ApplyStatus, HostName, Size, UserName};
+use orch_model::{ApplyReport, ApplyStatus, HostName, Identity, Size, UserName};
 use orch_plan::{Abilities, Action, Applied, DiskAbility, HostView, Machine, MachineSpec, MachineState};
 use orch_run::{Done, Order, Permit, Provider, ProviderError, Scope, StateDir};
 
@@ -16,6 +16,7 @@ use super::make::{MakeError, Maker};
 use super::record::{Folder, Record};
 use super::store::{Found, Store};
 use crate::ground::{Obstacle, Preflight};
+use crate::ssh::chain;
 
 /// Where a node keeps what became of its configuration.
 const COMPLETE: &str = "/var/lib/orch/complete.json";
@@ -60,6 +61,7 @@ impl Local {
             program: absolute(setup.program),
             means: Means::look(),
             reach: setup.reach,
+            looked_into: Arc::default(),
         };
         Self { maker: Arc::new(maker) }
     }
@@ -94,8 +96,14 @@ impl Local {
         self.maker.begin(order, machine).map(|_| ()).map_err(|error| self.told(error))
     }
 
-    fn view(&self) -> io::Result<HostView> {
-        let machines = self.maker.store.list()?.into_iter().map(machine).collect();
+    /// What is there. Where one node is of interest, the others are known by their records and looked at no further: each
+    /// step of a run ends with such a look, and there are as many steps as machines.
+    fn view(&self, node: Option<&Identity>) -> io::Result<HostView> {
+        let is_of_interest = |found: &Found| match (&found.record, node) {
+            (Some(record), Some(node)) => record.marks.identity() == *node,
+            _ => true,
+        };
+        let machines = self.maker.store.list()?.into_iter().filter(is_of_interest).map(machine).collect();
         let disk = if self.maker.means.disk.is_some() { DiskAbility::Grow } else { DiskAbility::Any };
         Ok(HostView::Seen { machines, abilities: Abilities { cores: true, memory: true, disk } })
     }
@@ -114,7 +122,7 @@ impl Local {
 
     fn told(&self, error: MakeError) -> ProviderError {
         let host = self.maker.host.clone();
-        let why = error.to_string();
+        let why = chain(&error);
         match error {
             MakeError::NotOurs { machine, expected } => ProviderError::NotOurs { machine, expected },
             MakeError::Refused(why) => ProviderError::Refused { host, why },
@@ -126,8 +134,8 @@ impl Local {
                 ProviderError::Failed { host, why, evidence: Vec::new(), hint: error.hint() }
             }
             MakeError::NotReached { evidence, .. } => ProviderError::Late { host, why, evidence },
-            MakeError::NotStarted { evidence, .. } => {
-                let hint = super::preflight::advice(&why);
+            MakeError::NotStarted { evidence, why: trouble, .. } => {
+                let hint = super::advice::advice(&trouble);
                 ProviderError::Failed { host, why, evidence, hint }
             }
         }
@@ -139,7 +147,8 @@ impl Provider for Local {
     async fn observe(&self, scope: &Scope) -> Result<HostView, ProviderError> {
         let this = self.clone();
         let unseen = |why: String| ProviderError::NoAnswer { host: scope.host.clone(), why };
-        let view = tokio::task::spawn_blocking(move || this.view()).await;
+        let node = scope.node.clone();
+        let view = tokio::task::spawn_blocking(move || this.view(node.as_ref())).await;
         view.map_err(|error| unseen(error.to_string()))?.map_err(|error| unseen(error.to_string()))
     }
 
@@ -179,8 +188,7 @@ fn machine(found: Found) -> Machine {
             applied: Applied::Unknown,
         };
     };
-    let running = found.folder.running();
-    let state = match (record.made, &running) {
+    let state = match (record.made, found.folder.in_place()) {
         (false, _) => MachineState::Partial,
         (true, Some(_)) => MachineState::Running,
         (true, None) => MachineState::Stopped,
@@ -215,5 +223,82 @@ fn applied(folder: &Folder, record: &Record) -> Applied {
         Ok(_) => Applied::Never,
         Err(error) if error.kind() == io::ErrorKind::NotFound => Applied::Never,
         Err(_) => Applied::Unknown,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use orch_model::{NodeKind, NodeName};
+    use orch_plan::Marks;
+    use uuid::Uuid;
+
+    use super::super::net::{Bridge, Place};
+    use super::*;
+
+    fn identity(node: &str) -> Identity {
+        Identity {
+            manifest: "lab".parse().expect("a name"),
+            node: node.parse().expect("a name"),
+            host: "father".parse().expect("a name"),
+        }
+    }
+
+    /// Puts a machine of a node there, under a name of its own.
+    fn put(local: &Local, folder: &str, node: &NodeName) {
+        let Identity { manifest, host, .. } = identity("any");
+        let marks = Marks {
+            site: "site".parse().expect("a name"),
+            manifest,
+            node: node.clone(),
+            host,
+            uuid: Uuid::nil(),
+        };
+        let record = Record {
+            marks,
+            inside: None,
+            kind: NodeKind::Vm,
+            image: "this-machine".into(),
+            size: UNKNOWN_SIZE,
+            made: true,
+            place: Place::first_free(Bridge::HOST, |_| false).expect("there is room"),
+            children: Bridge::HOST,
+            host_key: None,
+            user: UserName::root(),
+            access: None,
+            shares_programs: true,
+        };
+        let folder = local.maker.store.folder(folder);
+        fs::create_dir_all(folder.path()).expect("a folder can be made");
+        folder.write_record(&record).expect("a file can be written");
+    }
+
+    fn local(state: &Path) -> Local {
+        Local::new(Setup {
+            host: identity("any").host,
+            state: StateDir::locate(Some(state)).expect("it is named"),
+            site: state.into(),
+            user: UserName::root(),
+            program: "orch".into(),
+            reach: None,
+        })
+    }
+
+    #[test]
+    fn a_look_at_one_node_shows_all_that_bear_its_marks_and_strangers_and_nothing_else() {
+        let state = tempfile::tempdir().expect("a folder can be made");
+        let local = local(state.path());
+        put(&local, "lab-a", &identity("a").node);
+        put(&local, "copied-by-hand", &identity("a").node);
+        put(&local, "lab-b", &identity("b").node);
+        fs::create_dir(local.maker.store.folder("stranger").path()).expect("a folder can be made");
+        let shown = |node: Option<&Identity>| {
+            let view = local.view(node).expect("it can be looked at");
+            view.machines().iter().map(|machine| machine.id.clone()).collect::<Vec<_>>()
+        };
+        assert_eq!(shown(Some(&identity("a"))), ["copied-by-hand", "lab-a", "stranger"]);
+        assert_eq!(shown(None), ["copied-by-hand", "lab-a", "lab-b", "stranger"]);
     }
 }

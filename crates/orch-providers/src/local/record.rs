@@ -2,7 +2,7 @@
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -12,6 +12,8 @@ use orch_plan::Marks;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::boot::OWN_MARK;
+use super::inside;
 use super::net::{Bridge, Place};
 use super::process::Process;
 
@@ -130,18 +132,46 @@ impl Folder {
         self.boot().map(|boot| boot.init).filter(Process::is_alive)
     }
 
+    /// Its first process, if it runs and its root is in place. By its own word where nobody else could say so: whoever
+    /// started it may have been killed in the very moment before.
+    pub(crate) fn in_place(&self) -> Option<Process> {
+        let Boot { init, ready, .. } = self.boot().filter(|boot| boot.init.is_alive())?;
+        (ready || self.knows_itself(&init)).then_some(init)
+    }
+
+    /// Whether what runs has the mark of this machine in its root, where it is put last.
+    fn knows_itself(&self, init: &Process) -> bool {
+        let uuid = self.record().map(|record| record.marks.uuid.to_string());
+        matches!((uuid, inside::read(init, OWN_MARK)), (Ok(uuid), Ok(own)) if own == uuid)
+    }
+
     /// The right to start, stop, change or remove the machine; whoever has it keeps it until it is dropped. It is the
     /// kernel's, and so gone with its holder.
     pub(crate) fn lock(&self) -> io::Result<File> {
-        let file = lock_file(&self.path.join("lock"))?;
-        wait_for_lock(&file)?;
-        Ok(file)
+        let path = self.path.join("lock");
+        // Whoever had it before may have removed the machine, and another may have been made in its place since.
+        for _ in 0..1000 {
+            let file = lock_file(&path)?;
+            wait_for_lock(&file)?;
+            if is_there(&file, &path) {
+                return Ok(file);
+            }
+        }
+        Err(io::Error::other("the machine comes and goes"))
     }
 }
 
 /// A file to be locked, made where it is missing.
 pub(crate) fn lock_file(path: &Path) -> io::Result<File> {
     OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path)
+}
+
+/// Whether the file that is locked is the one that others will find there.
+pub(crate) fn is_there(file: &File, path: &Path) -> bool {
+    match (file.metadata(), fs::metadata(path)) {
+        (Ok(locked), Ok(there)) => locked.ino() == there.ino() && locked.dev() == there.dev(),
+        _ => false,
+    }
 }
 
 /// Waits for a lock, and not for ever. Whoever has one is a process with a limit of its own.
@@ -175,4 +205,31 @@ fn write<T: Serialize>(path: &Path, value: &T) -> io::Result<()> {
     file.write_all(&serde_json::to_vec_pretty(value)?)?;
     file.sync_all()?;
     fs::rename(&draft, path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_waits_for_a_machine_that_is_removed_gets_the_lock_of_the_next_one_and_not_of_the_last() {
+        let host = tempfile::tempdir().expect("a folder can be made");
+        let folder = Folder::at(host.path().join("a"));
+        fs::create_dir(folder.path()).expect("a folder can be made");
+        let held = folder.lock().expect("nobody has it");
+        let waiting = thread::spawn({
+            let folder = folder.clone();
+            move || folder.lock()
+        });
+        // It makes no difference whether it waits already, so nothing has to be waited for here.
+        fs::rename(folder.path(), host.path().join(".gone")).expect("it is ours");
+        fs::create_dir(folder.path()).expect("a folder can be made");
+        drop(held);
+        let lock = waiting.join().expect("it does not panic").expect("there is a machine");
+        assert!(is_there(&lock, &folder.path().join("lock")));
+        assert!(!is_there(&lock, &host.path().join(".gone/lock")));
+        drop(lock);
+        fs::remove_dir_all(folder.path()).expect("it is ours");
+        assert_eq!(folder.lock().expect_err("it is gone").kind(), io::ErrorKind::NotFound);
+    }
 }

@@ -14,6 +14,8 @@ use rustix::thread::ThreadNameSpaceType;
 
 use super::boot::{PROGRAM, join, make_read_only};
 use super::child::{helper, run};
+use super::inside;
+use super::machine::is_root;
 use super::process::Process;
 use super::record::Folder;
 
@@ -24,7 +26,7 @@ pub(crate) const REFRESH: &str = "refresh";
 /// until the machine is started again.
 pub(crate) fn refresh(folder: &Folder, program: &Path) -> io::Result<()> {
     let shares = folder.record().is_ok_and(|record| record.shares_programs);
-    let Some(init) = folder.running().filter(|_| shares && rustix::process::geteuid().is_root()) else {
+    let Some(init) = folder.running().filter(|_| shares && is_root()) else {
         return Ok(());
     };
     if is_same(&init, program)? {
@@ -34,7 +36,7 @@ pub(crate) fn refresh(folder: &Folder, program: &Path) -> io::Result<()> {
 }
 
 fn is_same(init: &Process, program: &Path) -> io::Result<bool> {
-    let theirs = fs::metadata(init.proc(&format!("root{PROGRAM}")))?;
+    let theirs = inside::about(init, PROGRAM)?;
     let ours = fs::metadata(program)?;
     Ok(theirs.ino() == ours.ino() && theirs.dev() == ours.dev())
 }

@@ -110,6 +110,18 @@ impl Seed {
     }
 }
 
+/// The folder around a path that is shared with machines made from this machine's programs, where there is one.
+pub(crate) fn shared_around(path: &Path) -> Option<PathBuf> {
+    let there = path.ancestors().find_map(|ancestor| {
+        let rest = path.strip_prefix(ancestor).ok()?;
+        Some(ancestor.canonicalize().ok()?.join(rest))
+    })?;
+    let shared = PROGRAMS.iter().chain(&BELONGINGS).map(|name| Path::new("/").join(name));
+    // Links are not shared, but made there again.
+    let is_folder = |path: &PathBuf| fs::symlink_metadata(path).is_ok_and(|about| about.is_dir());
+    shared.into_iter().filter(is_folder).find(|folder| there.starts_with(folder))
+}
+
 /// Enough of a digest to tell one thing from another, in hexadecimal.
 pub(crate) fn short(digest: impl AsRef<[u8]>) -> String {
     digest.as_ref().iter().take(8).fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
@@ -222,6 +234,16 @@ fn sorted(folder: &Path) -> io::Result<Vec<PathBuf>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_lies_in_a_folder_of_programs_is_known_to_be_shared() {
+        assert_eq!(shared_around(Path::new("/usr/local/orch/keys")), Some("/usr".into()));
+        assert_eq!(shared_around(Path::new("/var/lib/orch/keys")), None);
+        let folder = tempfile::tempdir().expect("a folder can be made");
+        symlink("/usr/lib", folder.path().join("state")).expect("it can be linked");
+        assert_eq!(shared_around(&folder.path().join("state/orch")), Some("/usr".into()));
+        assert_eq!(shared_around(&folder.path().join("other")), None);
+    }
 
     #[test]
     fn what_not_everybody_may_read_stays_on_this_machine() {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use uuid::Uuid;
 
 use super::net::{Bridge, Place};
-use super::record::{Folder, Record, lock_file, wait_for_lock};
+use super::record::{Folder, Record, is_there, lock_file, wait_for_lock};
 
 /// The folder of a host.
 #[derive(Debug, Clone)]
@@ -164,15 +164,6 @@ impl Store {
             }
         }
         Err(io::Error::other("the host's folder comes and goes"))
-    }
-}
-
-/// Whether the file that is locked is the one that others will find there.
-fn is_there(file: &File, path: &Path) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    match (file.metadata(), fs::metadata(path)) {
-        (Ok(locked), Ok(there)) => locked.ino() == there.ino() && locked.dev() == there.dev(),
-        _ => false,
     }
 }
 

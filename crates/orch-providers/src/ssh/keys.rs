@@ -3,13 +3,18 @@
 use std::fs;
 use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
-use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use orch_model::PublicKey;
 use thiserror::Error;
 use uuid::Uuid;
+
+use crate::finish::finish;
+
+/// How long a key may take. It takes no time at all, but for a file system or a source of chance that does not answer.
+const LIMIT: Duration = Duration::from_mins(1);
 
 /// A key could not be had.
 #[derive(Debug, Error)]
@@ -112,14 +117,13 @@ impl Drop for Draft {
 }
 
 fn keygen(args: &[&str], file: &Path) -> Result<String, KeyError> {
-    let ended =
-        Command::new("ssh-keygen").args(args).arg(file).stdin(Stdio::null()).process_group(0).output();
+    let ended = finish(Command::new("ssh-keygen").args(args).arg(file).stdin(Stdio::null()), LIMIT);
     let ended = ended.map_err(KeyError::NoProgram)?;
     if ended.status.success() {
         return Ok(String::from_utf8_lossy(&ended.stdout).into_owned());
     }
-    let said = String::from_utf8_lossy(&ended.stderr);
-    let said = said.trim().lines().next_back().unwrap_or("it said nothing");
+    let said = ended.said();
+    let said = said.lines().next_back().unwrap_or("it said nothing");
     Err(KeyError::Failed { said: orch_model::printable(said).into_owned() })
 }
 
@@ -174,7 +178,7 @@ mod tests {
         let left = folder.path().join(super::super::folder::draft("left"));
         fs::create_dir(&left).unwrap();
         fs::write(left.join("key"), "private").unwrap();
-        let long_ago = std::time::SystemTime::now() - std::time::Duration::from_hours(2);
+        let long_ago = std::time::SystemTime::now() - Duration::from_hours(2);
         fs::File::open(&left).unwrap().set_modified(long_ago).unwrap();
         assert_eq!((ensure_identity(&path).unwrap(), left.exists()), (key, false));
     }

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use orch_model::{PublicKey, UserName};
 
-use super::super::image::{SSH_SERVERS, SUDOS};
+use super::super::image::{SSH_SERVERS, SSH_SETTINGS, SUDOS};
 
 /// What opens a machine, and by what the machine is known again.
 pub(super) struct Keys<'a> {
@@ -32,7 +32,7 @@ pub(super) fn let_in(user: &UserName, keys: &Keys<'_>) -> io::Result<()> {
 
 /// Has the SSH server of an image use these keys. It brings settings of its own, and the first value of each counts.
 pub(super) fn open_server(user: &UserName) -> io::Result<()> {
-    let main = Path::new("/etc/ssh/sshd_config");
+    let main = Path::new(SSH_SETTINGS);
     let has_one_of = |places: &[&str]| places.iter().any(|place| Path::new(place).exists());
     if !has_one_of(&SSH_SERVERS) || !main.exists() {
         return Err(io::Error::other("its image has no SSH server"));

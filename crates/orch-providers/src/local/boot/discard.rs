@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{self, Read};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -12,12 +13,13 @@ use super::super::store::remove;
 use super::outside::give_ids;
 use super::talk::{GO, UNSHARED, expect, say};
 use super::unshared::split_users;
-use super::{BootError, DISCARD, Doing};
+use super::{BootError, DISCARD, Doing, Need};
+use crate::ssh::chain;
 
 /// Removes a folder and everything in it.
 pub(crate) fn discard(path: &Path, means: &Means, program: &Path) -> io::Result<()> {
     if matches!(means.ids, Ids::Range { .. }) && path.symlink_metadata().is_ok() {
-        discard_elsewhere(path, means, program).map_err(io::Error::other)?;
+        discard_elsewhere(path, means, program).map_err(|error| io::Error::other(chain(&error)))?;
     }
     remove(path)
 }
@@ -29,6 +31,8 @@ fn discard_elsewhere(path: &Path, means: &Means, program: &Path) -> Result<(), B
     let mut child = command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0)
         .spawn()
         .doing("start the process that removes files")?;
     let (Some(to), Some(from)) = (child.stdin.take(), child.stdout.take()) else {
@@ -56,7 +60,7 @@ fn discard_elsewhere(path: &Path, means: &Means, program: &Path) -> Result<(), B
 
 /// Removes what is in a folder, as root of a user namespace of its own.
 pub(crate) fn discard_as_them(path: &Path) -> Result<(), BootError> {
-    split_users().doing("make a user namespace")?;
+    split_users().needing(Need::UserNamespace, "make a user namespace")?;
     say(io::stdout(), UNSHARED)?;
     expect(io::stdin(), GO, Instant::now() + Duration::from_mins(1))?;
     for entry in fs::read_dir(path).doing("look at what is left")? {

@@ -19,7 +19,7 @@ use super::accounts::{self, Keys};
 use super::identity;
 use super::root::{Root, assemble};
 use super::talk::{GO, HERE, READY, expect, say};
-use super::{BootError, Doing, PROGRAM, RUN};
+use super::{BootError, Doing, Need, OWN_MARK, PROGRAM, RUN};
 
 /// Puts the machine together and runs it. Comes back only where the machine could not be put together, or has stopped.
 pub(crate) fn init(folder: &Folder, uplink: &Path, standing: Standing) -> Result<ExitCode, BootError> {
@@ -64,7 +64,6 @@ fn program(record: &Record) -> Result<PathBuf, BootError> {
 fn settle(record: &Record, standing: Standing, host_key: Option<&[u8]>) -> Result<(), BootError> {
     let run = Path::new("/").join(RUN);
     let mark = |name: &str| fs::write(run.join(name), "").doing(format!("write `{name}`"));
-    fs::write(run.join("uuid"), record.marks.uuid.to_string()).doing("write its mark")?;
     mark("hosts-children")?;
     if standing == Standing::Alone {
         mark("one-id")?;
@@ -85,7 +84,9 @@ fn settle(record: &Record, standing: Standing, host_key: Option<&[u8]>) -> Resul
             accounts::open_server(&record.user).doing("let orch in")?;
         }
     }
-    accounts::allow(&record.user, PROGRAM).doing("let orch become root")
+    accounts::allow(&record.user, PROGRAM).doing("let orch become root")?;
+    // Last: by it those outside know that the machine is in place.
+    fs::write(OWN_MARK, record.marks.uuid.to_string()).doing("write its mark")
 }
 
 /// Gives up for good what would reach beyond the machine.
@@ -119,7 +120,8 @@ fn own_init() -> Result<PathBuf, BootError> {
     let found = INITS.map(PathBuf::from).into_iter().find(|path| path.exists());
     let init = found.ok_or_else(|| BootError::NoInit(INITS.map(PathBuf::from).to_vec()))?;
     let tried = child::run(Command::new(PROGRAM).arg("--version"), &[0]);
-    tried.doing("run the program that configures it with the libraries of its image").map(|()| init)
+    let doing = "run the program that configures it with the libraries of its image";
+    tried.needing(Need::Libraries, doing).map(|()| init)
 }
 
 /// Runs the init that the image brings.

@@ -7,12 +7,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use rustix::fs::OFlags;
 use rustix::process::Signal;
 use rustix::thread::{
     LinkNameSpaceType, ThreadNameSpaceType, move_into_link_name_space, move_into_thread_name_spaces,
 };
 
-use super::super::inside;
+use super::super::inside::Outside;
 use super::super::limits::{self, Hierarchies};
 use super::super::machine::{Ids, Means, Standing};
 use super::super::process::Process;
@@ -20,31 +21,56 @@ use super::super::record::{Boot, Folder, Record};
 use super::super::store::{Found, Store};
 use super::talk::{GO, HERE, READY, UNSHARED, expect, say};
 use super::unshared::own_pid;
-use super::{BootError, Doing, UNSHARE, UPLINK};
+use super::{BootError, Doing, Need, UNSHARE, UPLINK};
 
 /// How long a machine may take until its init has it. Longer than it ever takes; the driver has a limit of its own.
 const LIMIT: Duration = Duration::from_mins(2);
+/// How long what was begun and has lost us may take to end, and the kernel to end what is killed.
+const END: Duration = Duration::from_secs(10);
 
 /// Starts a machine that is off. One that runs is left alone.
 pub(crate) fn boot(folder: &Folder) -> Result<(), BootError> {
     let _lock = folder.lock().doing("lock the machine")?;
-    if folder.running().is_some() {
+    if runs_on(folder)? {
         return Ok(());
     }
-    folder.forget_boot().doing("forget the last start")?;
     let record = folder.record().doing("read what the machine is")?;
+    let hierarchies = Hierarchies::look();
+    clear(folder, hierarchies.groups(record.marks.uuid)).doing("end what is left of its last start")?;
     let parent = parent(folder, &record)?;
     let home = Home::of(folder, parent.as_ref())?;
     let means = Means::look();
-    // What a driver that was killed left of an earlier start is used again.
-    let groups = Hierarchies::look().make(record.marks.uuid, record.size).doing("make its control groups")?;
-    // Nothing of it may run that is not known: two would write to one disk.
-    limits::end(&groups).doing("end what is left of its last start")?;
-    let started = start(folder, &home, parent.as_ref(), &means, &groups);
+    let groups = hierarchies.make(record.marks.uuid, record.size).doing("make its control groups")?;
+    let mut init = None;
+    let started = start(folder, &home, parent.as_ref(), &means, &groups, &mut init);
     if started.is_err() {
-        undo(folder, &groups);
+        undo(folder, init.as_ref(), &groups);
     }
     started
+}
+
+/// Whether a machine runs and is in place. Where whoever started it last was killed before that was written down, it is
+/// now. Where it was killed before that was so, what is there ends as soon as it speaks to nobody, and is waited for: to
+/// end it here would be to end a machine for want of a file that is the machine's own to remove.
+fn runs_on(folder: &Folder) -> Result<bool, BootError> {
+    let Some(last) = folder.boot().filter(|boot| boot.init.is_alive()) else { return Ok(false) };
+    if folder.in_place().is_some() {
+        if !last.ready {
+            folder.write_boot(&Boot { ready: true, ..last }).doing("write down that it is in place")?;
+        }
+        return Ok(true);
+    }
+    let ended = last.init.ends(END).doing("wait for the end of its last start")?;
+    if ended { Ok(false) } else { Err(BootError::Late("the end of its last start")) }
+}
+
+/// Ends and forgets what is left of a machine's last start. Nothing of it may run that is not known: two would write to one
+/// disk. Nor are its control groups used again: its init may have divided them, and they would take nobody in.
+fn clear(folder: &Folder, mut groups: Vec<PathBuf>) -> io::Result<()> {
+    groups.extend(folder.boot().into_iter().flat_map(|boot| boot.cgroups));
+    limits::end(&groups)?;
+    limits::remove(&groups)?;
+    folder.forget_boot()
 }
 
 /// The first process of the machine that this one lives inside of, which must run.
@@ -71,7 +97,7 @@ impl Home {
     /// Finds the home of a machine, inside of its parent or on the host.
     fn of(folder: &Folder, parent: Option<&Process>) -> Result<Self, BootError> {
         if let Some(parent) = parent {
-            let network = File::open(parent.proc("ns/net"));
+            let network = Outside::look().and_then(|outside| outside.network_of(parent));
             let around = network.and_then(|network| Around::of(network, parent));
             let around = around.doing("open the network of its parent")?;
             return Ok(Self { around: Some(around), _first: None });
@@ -87,24 +113,21 @@ impl Home {
 
 impl Around {
     fn of(network: File, init: &Process) -> io::Result<Self> {
-        Ok(Self { network, users: File::open(init.proc("ns/user"))? })
+        Ok(Self { network, users: init.open("ns/user", OFlags::RDONLY)? })
     }
 
     /// What a machine holds that runs on the host and is in place. One that is on its way out holds nothing any more.
     fn on_host(store: &Store) -> io::Result<Option<Self>> {
+        let outside = Outside::look()?;
         let held = |found: Found| {
             let init = found
                 .record
                 .filter(|record| record.inside.is_none())
-                .and_then(|_| in_place(&found.folder))?;
-            inside::network(&init, UPLINK).and_then(|network| Self::of(network, &init)).ok()
+                .and_then(|_| found.folder.in_place())?;
+            outside.network_at(&init, UPLINK).and_then(|network| Self::of(network, &init)).ok()
         };
         Ok(store.list()?.into_iter().find_map(held))
     }
-}
-
-fn in_place(folder: &Folder) -> Option<Process> {
-    folder.boot().filter(|boot| boot.ready && boot.init.is_alive()).map(|boot| boot.init)
 }
 
 fn start(
@@ -113,6 +136,7 @@ fn start(
     parent: Option<&Process>,
     means: &Means,
     groups: &[PathBuf],
+    init: &mut Option<Process>,
 ) -> Result<(), BootError> {
     let deadline = Instant::now() + LIMIT;
     let is_first = home.around.is_none();
@@ -124,7 +148,7 @@ fn start(
         join(parent, ThreadNameSpaceType::PROCESS_ID)?;
     }
     let mut child = spawn(folder, home.around.as_ref(), means.ids.standing())?;
-    let result = bring_up(folder, &mut child, is_first, means, groups, deadline);
+    let result = bring_up(folder, &mut child, is_first, means, groups, init, deadline);
     // It has nothing left to do: the machine holds what it made.
     let _ = child.kill();
     let _ = child.wait();
@@ -137,6 +161,7 @@ fn bring_up(
     is_first: bool,
     means: &Means,
     groups: &[PathBuf],
+    first: &mut Option<Process>,
     deadline: Instant,
 ) -> Result<(), BootError> {
     let pid = child.id();
@@ -152,6 +177,7 @@ fn bring_up(
     }
     expect(&from, HERE, deadline)?;
     let init = first_process(pid).ok_or(BootError::Lost)?;
+    *first = Some(init.clone());
     let boot = Boot { init, ready: false, cgroups: groups.to_vec() };
     folder.write_boot(&boot).doing("write down who its first process is")?;
     say(&mut to, GO)?;
@@ -195,15 +221,19 @@ pub(crate) fn give_ids(ids: &Ids, pid: u32) -> Result<(), BootError> {
                 let words = [pid, 0, own, 1, 1, range.first, range.count].map(|number| number.to_string());
                 super::super::child::run(Command::new(tool).args(words), &[0])
             };
-            run(&tools.users, user, users).doing("give it its user ids")?;
-            run(&tools.groups, group, groups).doing("give it its group ids")
+            run(&tools.users, user, users).needing(Need::Ids, "give it its user ids")?;
+            run(&tools.groups, group, groups).needing(Need::Ids, "give it its group ids")
         }
-        Ids::One => {
-            fs::write(format!("/proc/{pid}/setgroups"), "deny").doing("give it its group id")?;
-            fs::write(format!("/proc/{pid}/uid_map"), format!("0 {user} 1")).doing("give it its user id")?;
-            fs::write(format!("/proc/{pid}/gid_map"), format!("0 {group} 1")).doing("give it its group id")
-        }
+        Ids::One => give_one_id(&pid.to_string(), user, group),
     }
+}
+
+/// Gives the user namespace of a process one user and one group, which takes no leave of anybody.
+pub(super) fn give_one_id(process: &str, user: u32, group: u32) -> Result<(), BootError> {
+    let write = |file: &str, text: String| fs::write(format!("/proc/{process}/{file}"), text);
+    write("setgroups", "deny".into()).needing(Need::Ids, "give it its group id")?;
+    write("uid_map", format!("0 {user} 1")).needing(Need::Ids, "give it its user id")?;
+    write("gid_map", format!("0 {group} 1")).needing(Need::Ids, "give it its group id")
 }
 
 /// The one child of a process, by its pid as this process sees it.
@@ -225,11 +255,12 @@ fn search(parent: u32) -> Option<i32> {
     })
 }
 
-/// Ends what was begun. What cannot be ended now is found again by the next start.
-fn undo(folder: &Folder, groups: &[PathBuf]) {
-    if let Some(init) = folder.running() {
-        let _ = init.end(Signal::KILL, Duration::from_secs(10));
+/// Ends what was begun, also what could not be written down. What cannot be ended now is found again by the next start.
+fn undo(folder: &Folder, init: Option<&Process>, groups: &[PathBuf]) {
+    if let Some(init) = init {
+        let _ = init.end(Signal::KILL, END);
     }
+    let _ = limits::end(groups);
     let _ = folder.forget_boot();
     let _ = limits::remove(groups);
 }

@@ -17,7 +17,7 @@ use rustix::mount::{
 
 use super::super::machine::{Standing, program};
 use super::super::seed::{BELONGINGS, PROGRAMS};
-use super::{BootError, Doing, PROGRAM, RUN, UPLINK};
+use super::{BootError, Doing, Need, PROGRAM, RUN, UPLINK};
 
 /// What a root is made of.
 pub(super) struct Root {
@@ -37,8 +37,7 @@ const PLAIN: MountFlags = MountFlags::NOSUID.union(MountFlags::NODEV);
 /// Puts the root together and makes it this process's.
 pub(super) fn assemble(root: &Root, standing: Standing) -> Result<(), BootError> {
     let to = &root.path;
-    let private = MountPropagationFlags::REC | MountPropagationFlags::PRIVATE;
-    mount_change("/", private).doing("keep its mounts to itself")?;
+    keep_to_itself()?;
     match &root.disk {
         Some(disk) => mount_disk(disk, to)?,
         None => mount_bind(to, to).doing("mount its root")?,
@@ -58,9 +57,9 @@ pub(super) fn assemble(root: &Root, standing: Standing) -> Result<(), BootError>
 /// Mounts a disk by a loop device that vanishes with its last mount.
 fn mount_disk(disk: &Path, to: &Path) -> Result<(), BootError> {
     let mount = program("mount").ok_or_else(|| io::Error::other("there is no `mount` here"));
-    let mut command = Command::new(mount.doing("mount its disk")?);
+    let mut command = Command::new(mount.needing(Need::Disk, "mount its disk")?);
     command.args(["-t", "ext4", "-o", "loop,noatime,nodev"]).arg(disk).arg(to);
-    super::super::child::run(&mut command, &[0]).doing("mount its disk")
+    super::super::child::run(&mut command, &[0]).needing(Need::Disk, "mount its disk")
 }
 
 /// Shares this machine's programs, which cannot be changed from there.
@@ -135,13 +134,30 @@ pub(crate) fn make_read_only(path: &Path) -> io::Result<()> {
 
 fn mount_kernel(to: &Path, standing: Standing) -> Result<(), BootError> {
     let (proc, sys) = (to.join("proc"), to.join("sys"));
-    mount("proc", &proc, "proc", PLAIN | MountFlags::NOEXEC, None).doing("mount `/proc`")?;
-    mount("sysfs", &sys, "sysfs", PLAIN | MountFlags::NOEXEC | MountFlags::RDONLY, None)
-        .doing("mount `/sys`")?;
+    mount_views(&proc, &sys)?;
     let groups = sys.join("fs/cgroup");
     // An init of its own may want it; where the kernel does not give it, the machine has none.
     let _ = mount("cgroup2", &groups, "cgroup2", PLAIN | MountFlags::NOEXEC, None);
     if standing == Standing::Root { protect_kernel(&proc) } else { Ok(()) }
+}
+
+/// What the kernel shows of the namespaces that this process is in.
+fn mount_views(proc: &Path, sys: &Path) -> Result<(), BootError> {
+    let flags = PLAIN | MountFlags::NOEXEC;
+    mount("proc", proc, "proc", flags, None).needing(Need::Kernel, "mount `/proc`")?;
+    mount("sysfs", sys, "sysfs", flags | MountFlags::RDONLY, None).needing(Need::Kernel, "mount `/sys`")
+}
+
+/// Tries whether this process, the first one of its namespaces, may be shown what a machine's first process is.
+pub(super) fn try_views() -> Result<(), BootError> {
+    keep_to_itself()?;
+    mount_views(Path::new("/proc"), Path::new("/sys"))
+}
+
+/// Keeps what is mounted from now on out of sight of everybody else.
+fn keep_to_itself() -> Result<(), BootError> {
+    let private = MountPropagationFlags::REC | MountPropagationFlags::PRIVATE;
+    mount_change("/", private).doing("keep its mounts to itself")
 }
 
 /// Keeps what is about the whole computer from being changed from inside of the machine; its own network is its own.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::{BootError, Doing};
+use super::{BootError, Doing, Trouble};
 
 /// A word from the one outside: go on.
 pub(super) const GO: &str = "go";
@@ -22,7 +22,7 @@ pub(super) fn say(mut to: impl Write, word: &str) -> Result<(), BootError> {
     to.write_all(format!("{word}\n").as_bytes()).and_then(|()| to.flush()).doing("speak to the other side")
 }
 
-/// Waits for a word. Anything else is what went wrong, in the other side's words.
+/// Waits for a word. Anything else is what went wrong, as the other side tells it.
 pub(super) fn expect(from: impl AsFd, word: &'static str, deadline: Instant) -> Result<(), BootError> {
     let line = read_line(from.as_fd(), deadline).doing("hear from the other side")?;
     match line {
@@ -30,7 +30,7 @@ pub(super) fn expect(from: impl AsFd, word: &'static str, deadline: Instant) -> 
         Some(line) if line.is_empty() => {
             Err(BootError::Said("the process that was to do it ended early".into()))
         }
-        Some(line) => Err(BootError::Said(line)),
+        Some(line) => Err(BootError::Told(Trouble::heard(&line))),
         None => Err(BootError::Late(word)),
     }
 }
