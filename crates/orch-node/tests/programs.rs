@@ -56,9 +56,9 @@ fn all_missing_packages_are_installed_in_one_call_and_reported_each() {
     assert_eq!((changed("htop"), changed("vim"), changed("libc6:amd64")), (true, false, true));
     assert_eq!(
         calls(&tree),
-        [
-            "noninteractive -y -q --no-install-recommends -o DPkg::Lock::Timeout=120 install -- htop libc6:amd64"
-        ]
+        ["noninteractive -q -y -o DPkg::Lock::Timeout=120 -o APT::Cmd::Pattern-Only=true \
+             -o Dpkg::Options::=--force-confdef -o Dpkg::Options::=--force-confold \
+             --no-install-recommends install -- htop libc6:amd64"]
     );
     assert!(!tree.apply(&role).changed());
     assert_eq!(calls(&tree).len(), 1);
@@ -76,6 +76,31 @@ fn a_package_that_cannot_be_had_keeps_no_other_out() {
         calls(&tree).iter().any(|call| call.ends_with("update")),
         "the lists are fetched before giving up"
     );
+}
+
+#[test]
+fn where_apt_cannot_fetch_its_lists_what_it_said_first_is_told() {
+    let tree = with_apt("");
+    let script = "case \" $* \" in *' update '*) echo 'E: no network' >&2; exit 100;; esac
+        echo 'E: dpkg has no room' >&2; exit 100";
+    tree.program("/usr/bin/apt-get", script);
+    let why = tree.apply(&with_packages(&["htop"])).error.unwrap();
+    assert!(why.contains("dpkg has no room") && !why.contains("no network"), "{why}");
+}
+
+#[test]
+fn a_package_run_that_was_cut_is_brought_to_its_end_before_apt_is_asked_again() {
+    let tree = with_apt("");
+    let db = tree.at("/db").display().to_string();
+    let apt = tree.read("/usr/bin/apt-get");
+    let apt = apt.strip_prefix("#!/bin/sh\n").unwrap();
+    tree.write("/db/is-cut", "");
+    let refusal =
+        format!("test -e '{db}/is-cut' && {{ echo 'E: dpkg was interrupted' >&2; exit 100; }}\n{apt}");
+    tree.program("/usr/bin/apt-get", &refusal);
+    tree.program("/usr/bin/dpkg", &format!("test \"$3 $4\" = '--configure -a' && rm '{db}/is-cut'"));
+    let report = tree.apply(&with_packages(&["htop"]));
+    assert_eq!(report.status, ApplyStatus::Complete, "{report:?}");
 }
 
 #[test]
