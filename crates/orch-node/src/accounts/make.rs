@@ -69,10 +69,19 @@ fn free_uid(node: &Node, name: &UserName, home: &Path) -> Result<u32, ApplyError
         .ok_or_else(|| ApplyError::Impossible(format!("no number is left for the account `{name}`")))
 }
 
+/// The account's own group. One of its name that is there may be what a cut left; one that others are in, or that the
+/// system has a meaning for, would give the account what nobody asked for.
 fn make_group(node: &Node, name: &UserName, uid: u32) -> Result<u32, ApplyError> {
     let groups = read(node, GROUP)?;
-    if let Some(gid) = groups.line(name.as_str()).and_then(|fields| fields.get(2)?.parse().ok()) {
-        return Ok(gid);
+    if let Some(fields) = groups.line(name.as_str()) {
+        let gid = fields.get(2).and_then(|text| text.parse().ok());
+        let is_nobodys = |gid: &u32| {
+            let is_persons = (FIRST_UID..=LAST_UID).contains(gid);
+            is_persons && fields.get(3).is_none_or(String::is_empty)
+        };
+        let why =
+            format!("there is a group `{name}` which is not the account's own; it would be its first group");
+        return gid.filter(is_nobodys).ok_or_else(|| ApplyError::refused(Path::new(GROUP), why));
     }
     let taken: Vec<u32> = groups.numbers(2).collect();
     let gid = std::iter::once(uid).chain(FIRST_UID..=LAST_UID).find(|gid| !taken.contains(gid));
