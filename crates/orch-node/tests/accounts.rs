@@ -188,6 +188,11 @@ fn sudo_counts_only_once_visudo_finds_it_good() {
     role.users[0].sudo = true;
     let report = tree.apply(&role);
     assert_eq!(of(&report.resources, "sudo", "ops").skipped.as_deref(), Some("sudo is not installed here"));
+    tree.program("/usr/sbin/visudo", "exit 0");
+    let why = tree.apply(&role).error.unwrap();
+    assert!(why.contains("sudo ops: sudo is not installed"), "a machine that could have it: {why}");
+    tree.write("/run/orch/shares-programs", "");
+    assert_eq!(tree.apply(&role).status, ApplyStatus::Complete, "one that cannot");
     tree.program("/usr/bin/sudo", "exit 1");
     tree.program("/usr/sbin/visudo", "echo 'I do not like it' >&2; exit 1");
     let report = tree.apply(&role);

@@ -159,6 +159,20 @@ fn the_time_zone_is_a_link_into_the_database() {
 }
 
 #[test]
+fn a_time_zone_that_is_not_there_is_skipped_where_programs_are_shared_and_an_error_elsewhere() {
+    let tree = Tree::new();
+    let mut role = role();
+    role.timezone = "Europe/Berlin".parse().unwrap();
+    assert_eq!(tree.apply(&role).status, ApplyStatus::Failed);
+    tree.write("/run/orch/shares-programs", "");
+    let report = tree.apply(&role);
+    assert_eq!(report.status, ApplyStatus::Complete, "{report:?}");
+    let skipped = of(&report.resources, "timezone", "Europe/Berlin").skipped.as_deref();
+    assert_eq!(skipped, Some("not installable here"));
+    assert!(!tree.at("/etc/localtime").is_symlink());
+}
+
+#[test]
 fn what_is_not_done_yet_is_said_and_secrets_are_never_believed_delivered() {
     let tree = Tree::new();
     let mut role = role();
@@ -192,12 +206,17 @@ fn programs_of_a_tree_are_not_run() {
         tree.program(&format!("/usr/bin/{program}"), &format!(": > '{mark}'"));
     }
     tree.folder("/run/systemd/system");
-    fs::remove_file(tree.at("/run/orch/stand-ins")).unwrap();
     let mut role = role();
     role.packages = vec!["htop".parse().unwrap()];
     role.services.enable = vec!["chrony".parse().unwrap()];
     role.users = vec![user("ops")];
     role.users[0].sudo = true;
+    // The control: they are run where they are said to be stand-ins.
+    tree.apply(&role);
+    fs::remove_file(tree.at("/run-by-mistake")).unwrap();
+    tree.forget_stand_ins();
+    // What lies in the tree cannot say so.
+    tree.write("/run/orch/stand-ins", "");
     tree.apply(&role);
     assert!(!tree.at("/run-by-mistake").exists());
 }

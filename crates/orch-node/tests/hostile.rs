@@ -92,6 +92,33 @@ fn a_link_never_leads_out_of_the_node() {
 }
 
 #[test]
+fn what_is_asked_of_a_tree_is_never_answered_by_this_machine() {
+    let outside = tempfile::tempdir().unwrap();
+    fs::write(outside.path().join("Berlin"), "TZif").unwrap();
+    let tree = Tree::new();
+    tree.link("/usr/share/zoneinfo/Europe", outside.path());
+    tree.link("/usr/share/zoneinfo/Here", outside.path().join("Berlin"));
+    for zone in ["Europe/Berlin", "Here"] {
+        let mut role = role();
+        role.timezone = zone.parse().unwrap();
+        assert!(tree.apply(&role).error.unwrap().contains("is not installed"), "{zone}");
+    }
+    // The tables of accounts lie where the link leads within the tree, and so does their lock.
+    let tree = Tree::new();
+    let etc = outside.path().join("etc");
+    fs::create_dir_all(&etc).unwrap();
+    fs::create_dir_all(tree.at(outside.path().parent().unwrap().to_str().unwrap())).unwrap();
+    fs::create_dir_all(tree.at(outside.path().to_str().unwrap())).unwrap();
+    fs::rename(tree.at("/etc"), tree.at(etc.to_str().unwrap())).unwrap();
+    tree.link("/etc", &etc);
+    let mut role = role();
+    role.users = vec![user("ops")];
+    tree.apply(&role);
+    assert_eq!(fs::read_dir(&etc).unwrap().count(), 0);
+    assert!(tree.at(etc.to_str().unwrap()).join(".pwd.lock").exists());
+}
+
+#[test]
 fn links_in_a_circle_are_refused() {
     let tree = Tree::new();
     tree.link("/opt/a", "b");

@@ -1,10 +1,11 @@
 //! Making an account: its lines in the tables, the one in `/etc/passwd` last, so that who is there is there whole.
 
+use std::ffi::OsStr;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use orch_model::UserName;
-use rustix::fs::{FlockOperation, Mode, OFlags};
+use rustix::fs::FlockOperation;
 
 use super::table::Table;
 use super::{Account, FIRST_UID, LAST_UID, PASSWD, find, home, read};
@@ -38,10 +39,7 @@ pub(crate) fn make(node: &Node, name: &UserName) -> Result<Account, ApplyError> 
 /// The lock that every program takes which writes these tables.
 fn lock(node: &Node) -> Result<rustix::fd::OwnedFd, ApplyError> {
     let path = Path::new("/etc/.pwd.lock");
-    node.make_folder(Path::new("/etc"), 0o755)?;
-    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-    let lock = rustix::fs::open(node.outside(path), flags, Mode::RUSR | Mode::WUSR)
-        .map_err(ApplyError::file("open", path))?;
+    let lock = node.make_folder(Path::new("/etc"), 0o755)?.open_lock(OsStr::new(".pwd.lock"))?;
     let deadline = Instant::now() + LOCK_LIMIT;
     // The kernel knows no time limit for this wait, and whoever has the lock has it for a moment.
     while let Err(error) = rustix::fs::fcntl_lock(&lock, FlockOperation::NonBlockingLockExclusive) {
@@ -107,7 +105,7 @@ fn make_shadow(node: &Node, path: &str, fields: &[&str]) -> Result<(), ApplyErro
 }
 
 fn shell(node: &Node) -> &'static str {
-    if node.outside(Path::new("/bin/bash")).exists() { "/bin/bash" } else { "/bin/sh" }
+    if node.is_file(Path::new("/bin/bash")) { "/bin/bash" } else { "/bin/sh" }
 }
 
 /// Adds a line to a table, which keeps its owner and mode.

@@ -191,6 +191,12 @@ impl Folder {
         }
     }
 
+    /// Opens a file that programs take as a lock, and makes it where it is not there. A link is never followed.
+    pub(crate) fn open_lock(&self, name: &OsStr) -> Result<OwnedFd, ApplyError> {
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        openat(&self.fd, name, flags, Mode::RUSR | Mode::WUSR).map_err(self.failed("open", name))
+    }
+
     /// The names in it, sorted.
     pub(crate) fn names(&self) -> Result<Vec<OsString>, ApplyError> {
         let failed = |error: Errno| ApplyError::file("list", &self.path)(error);

@@ -58,6 +58,24 @@ impl Node {
         self.folder(folder).is_ok_and(|folder| folder.is_some_and(|folder| folder.holds(name)))
     }
 
+    /// Whether a path of the node leads to a file. In a tree of files, no link leads out of it.
+    pub(crate) fn is_file(&self, path: &Path) -> bool {
+        if self.is_real() {
+            return path.is_file();
+        }
+        let mut path = path.to_path_buf();
+        for _ in 0..=walk::MOST_LINKS {
+            let Some((above, name)) = split(&path) else { return false };
+            let Ok(Some(folder)) = self.folder(above) else { return false };
+            match folder.find(name, 0) {
+                Ok(Found::File { .. }) => return true,
+                Ok(Found::Link(target)) => path = folder.path().join(target),
+                _ => return false,
+            }
+        }
+        false
+    }
+
     fn root(&self) -> BorrowedFd<'_> {
         self.root.as_fd()
     }
