@@ -6,7 +6,7 @@
 mod common;
 
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, lchown};
+use std::os::unix::fs::{PermissionsExt, chown, lchown};
 
 use common::{KEY, Tree, bytes, file, is_root, json_of, of, report, role, user};
 use orch_model::config::Role;
@@ -153,6 +153,8 @@ fn places_that_are_the_kernels_or_orchs_own_are_refused_under_any_name() {
         ("/opt/by-link/x", "orch's own"),
         ("/opt/to-proc/x", "the kernel"),
         ("/opt/to-etc/passwd", "access.users"),
+        ("/etc/sudoers.d/orch-ops", "access.users"),
+        ("/opt/to-etc/sudoers.d/orch-anybody", "access.users"),
     ] {
         let tree = Tree::new();
         tree.folder("/proc");
@@ -166,13 +168,11 @@ fn places_that_are_the_kernels_or_orchs_own_are_refused_under_any_name() {
         let report = tree.apply(&role);
         let detail = of(&report.resources, "file", path).detail.clone().unwrap();
         assert!(detail.contains(words), "{path}: {detail}");
-        if !path.contains("/new/") {
-            let seen = tree.inspect(&role);
-            assert!(
-                of(&seen.resources, "file", path).detail.as_ref().unwrap().contains(words),
-                "{path}: {seen:?}"
-            );
-        }
+        let seen = tree.inspect(&role);
+        assert!(
+            of(&seen.resources, "file", path).detail.as_ref().unwrap().contains(words),
+            "{path}: {seen:?}"
+        );
         assert_eq!(tree.read("/etc/passwd"), passwd);
         assert!(!tree.at("/var/lib/orch/new").exists());
     }
@@ -186,6 +186,40 @@ fn two_files_at_one_place_are_both_refused() {
     let report = tree.apply(&role);
     assert!(report.error.unwrap().contains("two files there"));
     assert!(!tree.at("/opt/x").exists());
+    // Also where the two are called differently, and where what is between is yet to be made.
+    tree.folder("/run");
+    tree.link("/var/run", "/run");
+    for name in ["x", "deep/x"] {
+        role.files = vec![file(&format!("/var/run/{name}"), "one"), file(&format!("/run/{name}"), "two")];
+        let report = tree.apply(&role);
+        assert_eq!(report.error.unwrap().matches("two files there").count(), 2);
+        assert!(!tree.at("/run").join(name).exists());
+    }
+}
+
+#[test]
+fn a_file_in_the_place_of_a_users_keys_is_refused_by_any_name() {
+    let tree = Tree::new();
+    tree.write("/etc/passwd", "root:x:0:0::/root:/bin/sh\nold:x:1500:1500::/srv/old:/bin/sh\n");
+    tree.link("/opt/homes", "/home");
+    let mut role = role();
+    role.users = vec![user("root"), user("new"), user("old")];
+    for path in [
+        "/root/.ssh/authorized_keys",
+        "/home/new/.ssh/authorized_keys",
+        "/opt/homes/new/.ssh/authorized_keys",
+        "/srv/old/.ssh/authorized_keys",
+    ] {
+        role.files = vec![file(path, "planted")];
+        for _ in 0..2 {
+            let why = of(&tree.apply(&role).resources, "file", path).detail.clone().unwrap();
+            assert!(why.contains("`access.users`"), "{path}: {why}");
+        }
+    }
+    role.users = vec![user("new")];
+    role.files = vec![file("/srv/old/.ssh/authorized_keys", "nobody else writes it")];
+    role.files[0].owner = "old".parse().unwrap();
+    assert_eq!(tree.apply(&role).status, ApplyStatus::Complete);
 }
 
 #[test]
@@ -319,7 +353,14 @@ fn keys_are_not_written_through_what_a_user_planted_at_home() {
     let dangling = trapped_home(|tree| tree.link("/home/ops/.ssh/authorized_keys", "/etc/cron.d/evil"));
     let file_for_folder = trapped_home(|tree| tree.write("/home/ops/.ssh", "not a folder"));
     let folder_for_file = trapped_home(|tree| tree.folder("/home/ops/.ssh/authorized_keys"));
-    for (tree, role) in [folder_link, file_link, dangling, file_for_folder, folder_for_file] {
+    let second_name = trapped_home(|tree| {
+        tree.folder("/home/ops/.ssh");
+        if is_root() {
+            chown(tree.at("/home/ops/.ssh"), Some(1000), Some(1000)).unwrap();
+        }
+        fs::hard_link(tree.at("/etc/shadow"), tree.at("/home/ops/.ssh/authorized_keys")).unwrap();
+    });
+    for (tree, role) in [folder_link, file_link, dangling, file_for_folder, folder_for_file, second_name] {
         let shadow = tree.read("/etc/shadow");
         let report = tree.apply(&role);
         assert_eq!(report.status, ApplyStatus::Failed);

@@ -238,9 +238,12 @@ fn settings_of_the_ssh_server_count_only_once_it_finds_them_good() {
     assert!(why.contains("bad configuration"), "{why}");
     let left = std::fs::read_dir(tree.at("/etc/ssh/sshd_config.d")).unwrap().count();
     assert_eq!((left, tree.at("/etc/ssh/.orch-trial").exists()), (0, false));
+    // What it is shown includes the draft by its name.
     tree.program(
         "/usr/sbin/sshd",
-        "test \"$1 $2\" = '-t -f' && grep -q '^PermitRootLogin prohibit-password$' \"$3\"",
+        "test \"$1 $2\" = '-t -f' || exit 1
+         included=$(sed -n 's/^Include \"\\(.*\\)\"$/\\1/p' \"$3\")
+         grep -q '^PermitRootLogin prohibit-password$' \"$included\"",
     );
     let report = tree.apply(&role());
     assert_eq!(report.status, ApplyStatus::Complete, "{report:?}");
@@ -280,10 +283,32 @@ fn who_says_otherwise_before_us_is_named() {
 fn a_servers_file_that_the_configuration_brings_is_not_changed_behind_its_back() {
     let tree = with_sshd("", "exit 0");
     let mut role = role();
-    role.files = vec![file("/etc/ssh/sshd_config", &format!("# all mine\n{INCLUDE}"))];
-    tree.apply(&role);
+    let mine = format!("# all mine\n{INCLUDE}");
+    role.files = vec![file("/etc/ssh/sshd_config", &mine)];
     let report = tree.apply(&role);
-    assert_eq!((report.status, report.changed()), (ApplyStatus::Complete, false), "{report:?}");
+    assert_eq!(report.status, ApplyStatus::Complete, "the first time is enough: {report:?}");
+    assert_eq!(tree.read("/etc/ssh/sshd_config"), mine);
+    assert!(!tree.apply(&role).changed());
+    // One that leaves ours out is not changed either, and that is told.
+    role.files = vec![file("/etc/ssh/sshd_config", "# all mine\n")];
+    let error = tree.apply(&role).error.unwrap();
+    assert!(error.contains("does not include"), "{error}");
+    assert_eq!(tree.read("/etc/ssh/sshd_config"), "# all mine\n");
+}
+
+#[test]
+fn a_server_is_told_of_its_files_that_the_configuration_brings() {
+    let tree = with_systemd();
+    tree.write("/etc/ssh/sshd_config", INCLUDE);
+    tree.program("/usr/sbin/sshd", "exit 0");
+    tree.write("/db/ssh.service", RUNS);
+    let mut role = role();
+    tree.apply(&role);
+    tree.write("/db/calls", "");
+    role.files = vec![file("/etc/ssh/sshd_config.d/90-mine.conf", "X11Forwarding no\n")];
+    assert_eq!(tree.apply(&role).status, ApplyStatus::Complete);
+    assert!(calls(&tree).contains(&"reload -- ssh.service".into()), "{:?}", calls(&tree));
+    assert!(!tree.apply(&role).changed());
 }
 
 #[test]
@@ -292,6 +317,19 @@ fn the_real_ssh_server_agrees_with_what_is_written() {
         println!("skipped: needs root and sshd");
         return;
     }
+    let tree = with_real_sshd();
+    let own = tree.read("/etc/ssh/sshd_config");
+    tree.write("/etc/ssh/sshd_config", &format!("{INCLUDE}{own}"));
+    let report = tree.apply(&role());
+    assert_eq!(report.status, ApplyStatus::Complete, "{report:?}");
+    // The control: it does refuse what it should.
+    tree.write("/etc/ssh/sshd_config", &format!("{INCLUDE}{own}Nonsense yes\n"));
+    std::fs::remove_file(tree.at(OURS)).unwrap();
+    assert!(tree.apply(&role()).error.unwrap().contains("Nonsense"));
+}
+
+/// A tree whose SSH server is this machine's, and has a key.
+fn with_real_sshd() -> Tree {
     let tree = Tree::new();
     let key = tree.at("/etc/ssh/host_key");
     tree.folder("/etc/ssh");
@@ -301,14 +339,43 @@ fn the_real_ssh_server_agrees_with_what_is_written() {
         .status()
         .unwrap();
     assert!(made.success());
-    tree.write("/etc/ssh/sshd_config", &format!("{INCLUDE}HostKey {}\n", key.display()));
+    tree.write("/etc/ssh/sshd_config", &format!("HostKey {}\n", key.display()));
     tree.program("/usr/sbin/sshd", "mkdir -p /run/sshd; exec /usr/sbin/sshd \"$@\"");
-    let report = tree.apply(&role());
-    assert_eq!(report.status, ApplyStatus::Complete, "{report:?}");
-    // The control: it does refuse what it should.
-    tree.write("/etc/ssh/sshd_config", &format!("{INCLUDE}HostKey {}\nNonsense yes\n", key.display()));
-    std::fs::remove_file(tree.at(OURS)).unwrap();
+    tree
+}
+
+#[test]
+fn the_real_ssh_server_is_shown_everything_that_will_count() {
+    if !Path::new("/usr/sbin/sshd").exists() || !is_root() {
+        println!("skipped: needs root and sshd");
+        return;
+    }
+    // Nobody reads this file yet; the include that orch would add is what makes it count.
+    let tree = with_real_sshd();
+    let own = tree.read("/etc/ssh/sshd_config");
+    tree.write("/etc/ssh/sshd_config.d/10-left.conf", "Nonsense yes\n");
     assert!(tree.apply(&role()).error.unwrap().contains("Nonsense"));
+    assert_eq!(tree.read("/etc/ssh/sshd_config"), own);
+    assert!(!tree.at(OURS).exists());
+    tree.write("/etc/ssh/sshd_config.d/10-left.conf", "X11Forwarding no\n");
+    assert_eq!(tree.apply(&role()).status, ApplyStatus::Complete);
+    assert_eq!(tree.read("/etc/ssh/sshd_config"), format!("{INCLUDE}{own}"));
+
+    // What the configuration brings is judged like what orch writes by itself.
+    for (path, content) in [
+        ("/etc/ssh/sshd_config".to_string(), format!("{INCLUDE}{own}Nonsense yes\n")),
+        ("/etc/ssh/sshd_config.d/90-mine.conf".to_string(), "Nonsense yes\n".to_string()),
+    ] {
+        let before = (tree.read("/etc/ssh/sshd_config"), tree.read(OURS));
+        let mut role = role();
+        role.files = vec![file(&path, &content)];
+        let why = of(&tree.apply(&role).resources, "file", &path).detail.clone().unwrap();
+        assert!(why.contains("Nonsense"), "{why}");
+        assert_eq!((tree.read("/etc/ssh/sshd_config"), tree.read(OURS)), before);
+        role.files[0].content = content.replace("Nonsense yes", "X11Forwarding no");
+        let report = tree.apply(&role);
+        assert_eq!(report.status, ApplyStatus::Complete, "{report:?}");
+    }
 }
 
 /// Has systemd refuse this verb until [`with_systemd`]'s own program is back, which is given.

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use orch_model::UserName;
 use rustix::fs::FlockOperation;
 
+use super::home::make_home;
 use super::table::Table;
 use super::{Account, FIRST_UID, LAST_UID, PASSWD, find, home, read};
 use crate::error::ApplyError;
@@ -25,12 +26,12 @@ pub(crate) fn make(node: &Node, name: &UserName) -> Result<Account, ApplyError> 
     if let Some(account) = find(node, name)? {
         return Ok(account);
     }
-    let home = Path::new("/home").join(name.as_str());
+    let home = home(node, name)?;
     let uid = free_uid(node, name, &home)?;
     let gid = make_group(node, name, uid)?;
     let account = Account { owner: Owner { uid, gid }, home };
     make_shadows(node, name)?;
-    home::make_home(node, &account)?;
+    make_home(node, &account)?;
     let (uid, gid, home) = (uid.to_string(), gid.to_string(), account.home.display().to_string());
     append(node, PASSWD, 0o644, &[name.as_str(), "x", &uid, &gid, "", &home, shell(node)])?;
     Ok(account)
@@ -113,7 +114,7 @@ fn append(node: &Node, path: &str, mode_of_new: u32, fields: &[&str]) -> Result<
     let (folder, name) = split(Path::new(path)).expect("a table has a name");
     let folder = node.make_folder(folder, 0o755)?;
     let (content, mode, owner) = match folder.find(name, usize::MAX)? {
-        Found::File { content, mode, owner } => (content, mode, owner),
+        Found::File { content, mode, owner, .. } => (content, mode, owner),
         Found::Nothing => (Vec::new(), mode_of_new, Owner::ROOT),
         _ => return Err(ApplyError::refused(Path::new(path), "it is not a file")),
     };

@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Mode, OFlags};
 use rustix::process::geteuid;
 
+use crate::error::ApplyError;
+
 pub(crate) use folder::{Folder, Found, Owner, Wanted};
 
 /// A node that a configuration is made true on.
@@ -74,6 +76,17 @@ impl Node {
             }
         }
         false
+    }
+
+    /// Where a path leads to once the links above it are followed, also where not all of it is there.
+    pub(crate) fn place_of(&self, path: &Path) -> Result<PathBuf, ApplyError> {
+        for above in path.ancestors().skip(1) {
+            if let Some(folder) = self.folder(above)? {
+                let rest = path.strip_prefix(above).expect("a path starts with what is above it");
+                return Ok(folder.path().join(rest));
+            }
+        }
+        Ok(path.into())
     }
 
     fn root(&self) -> BorrowedFd<'_> {
