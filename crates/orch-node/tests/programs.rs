@@ -149,6 +149,12 @@ fn other_package_managers_are_found_by_their_programs() {
 /// A tree on which systemd seems to run; the state of units is in files.
 fn with_systemd() -> Tree {
     let tree = Tree::new();
+    stand_in_for_systemd(&tree);
+    tree
+}
+
+/// Like the real one, it fails for units that it does not know, but for telling so.
+fn stand_in_for_systemd(tree: &Tree) {
     tree.folder("/run/systemd/system");
     tree.folder("/db");
     let db = tree.at("/db").display().to_string();
@@ -157,7 +163,11 @@ fn with_systemd() -> Tree {
         &format!(
             "verb=$1; for unit; do :; done
              echo \"$*\" >> '{db}/calls'
-             test -e \"{db}/$unit\" || {{ echo LoadState=not-found; echo ActiveState=inactive; exit 0; }}
+             case $verb in daemon-reload) sed -i s/Reload=yes/Reload=no/ '{db}'/*; exit 0;; esac
+             if ! test -e \"{db}/$unit\"; then
+                 test $verb = show || {{ echo \"Unit $unit could not be found.\" >&2; exit 5; }}
+                 echo LoadState=not-found; echo ActiveState=inactive; exit 0
+             fi
              case $verb in
                  show) cat \"{db}/$unit\";;
                  enable) printf 'LoadState=loaded\\nActiveState=active\\nUnitFileState=enabled\\n' > \"{db}/$unit\";;
@@ -165,7 +175,6 @@ fn with_systemd() -> Tree {
              esac"
         ),
     );
-    tree
 }
 
 const RUNS: &str = "LoadState=loaded\nActiveState=active\nUnitFileState=enabled\n";
@@ -191,6 +200,29 @@ fn services_are_made_to_run_and_to_rest() {
 }
 
 #[test]
+fn a_service_whose_file_has_changed_is_started_anew_also_after_a_cut() {
+    let tree = with_systemd();
+    tree.write("/db/chrony", &format!("{RUNS}NeedDaemonReload=yes\n"));
+    let mut role = role();
+    role.services.enable = vec!["chrony".parse().unwrap()];
+    let seen = tree.inspect(&role);
+    assert!(
+        of(&seen.resources, "service", "chrony").detail.as_ref().unwrap().contains("its file has changed")
+    );
+    let script = refuse(&tree, "restart");
+    assert_eq!(tree.apply(&role).status, ApplyStatus::Failed);
+    assert_eq!(tree.inspect(&role).drift().filter(|one| one.kind == "service").count(), 1);
+
+    tree.program("/usr/bin/systemctl", &script);
+    tree.write("/db/calls", "");
+    let report = tree.apply(&role);
+    assert_eq!(report.status, ApplyStatus::Complete, "{report:?}");
+    assert!(calls(&tree).contains(&"restart -- chrony".into()), "{:?}", calls(&tree));
+    assert!(!tree.apply(&role).changed());
+    assert_eq!(calls(&tree).iter().filter(|call| call.starts_with("restart")).count(), 1);
+}
+
+#[test]
 fn services_are_skipped_where_there_is_no_systemd() {
     let tree = Tree::new();
     let mut role = role();
@@ -206,17 +238,38 @@ fn fail2ban_is_installed_configured_and_run_and_its_jail_goes_when_it_is_unwante
     role.fail2ban = true;
     let report = Tree::new().apply(&role);
     assert!(of(&report.resources, "fail2ban", "sshd").skipped.as_ref().unwrap().contains("systemd"));
-    let tree = with_systemd();
-    tree.program("/usr/bin/fail2ban-server", "");
-    tree.write("/db/fail2ban.service", RESTS);
+    // The package brings the program and its unit.
+    let tree = with_apt("");
+    stand_in_for_systemd(&tree);
+    let apt = tree.read("/usr/bin/apt-get");
+    let root = tree.at("/").display().to_string();
+    let brings = format!(
+        "{}\nprintf '{}' > '{root}/db/fail2ban.service'; cp /bin/true '{root}/usr/bin/fail2ban-server'",
+        apt.strip_prefix("#!/bin/sh\n").unwrap(),
+        RESTS.replace('\n', "\\n"),
+    );
+    tree.program("/usr/bin/apt-get", &brings);
     let report = tree.apply(&role);
     assert_eq!(report.status, ApplyStatus::Complete, "{report:?}");
+    assert_eq!(tree.read("/db/installed"), "fail2ban\n");
+    assert_eq!(tree.read("/db/fail2ban.service"), RUNS);
     assert!(tree.read("/etc/fail2ban/jail.d/orch.local").contains("[sshd]\nenabled = true\nport = 22\n"));
     assert!(!tree.apply(&role).changed());
     role.fail2ban = false;
     assert!(tree.apply(&role).changed());
     assert!(!tree.at("/etc/fail2ban/jail.d/orch.local").exists());
+    assert_eq!(tree.read("/db/fail2ban.service"), RESTS);
     assert!(!tree.apply(&role).changed());
+}
+
+#[test]
+fn fail2ban_that_somebody_removed_by_hand_can_be_unwanted_all_the_same() {
+    let tree = with_systemd();
+    tree.write("/etc/fail2ban/jail.d/orch.local", "left");
+    let report = tree.apply(&role());
+    assert_eq!(report.status, ApplyStatus::Complete, "{report:?}");
+    assert!(!tree.at("/etc/fail2ban/jail.d/orch.local").exists());
+    assert!(!tree.apply(&role()).changed());
 }
 
 /// A tree with an SSH server that likes a configuration where `script` succeeds; `$3` is the file that it is shown.

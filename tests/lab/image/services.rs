@@ -38,6 +38,34 @@ fn services_run_or_rest_as_asked_and_what_somebody_changes_is_shown_and_healed()
     assert_eq!((state("beacon"), state("idler")), ("active\nenabled".into(), "inactive\ndisabled".into()));
     lab.all("status").ends_with(0).every_node_is("as-wanted");
     lab.all("config").ends_with(0).every_node_is("unchanged");
+
+    // What runs is what the file says, also once that is something else.
+    let command = || {
+        let pid = lab.says(MACHINE, &["systemctl", "show", "-P", "MainPID", "beacon"]);
+        lab.says(MACHINE, &["cat", &format!("/proc/{pid}/cmdline")])
+    };
+    assert!(command().contains("infinity"), "{}", command());
+    lab.write("specs/plain.yaml", &SERVICES.replacen("sleep infinity", "sleep 1000001", 1));
+    lab.all("config").ends_with(0).every_node_is("changed");
+    assert!(command().contains("1000001"), "{}", command());
+    lab.all("status").ends_with(0).every_node_is("as-wanted");
+    lab.all("config").ends_with(0).every_node_is("unchanged");
+    lab.destroy();
+}
+
+#[test]
+fn what_is_to_be_done_once_is_healthy_once_it_was() {
+    let bare = "schema_version: 1\n";
+    let Some(lab) = DebianLab::with_spec(bare) else { return };
+    lab.all("create").ends_with(0);
+    let unit = "[Service]\nType=oneshot\nExecStart=/bin/true\n[Install]\nWantedBy=multi-user.target\n";
+    lab.put(MACHINE, "etc/systemd/system/once.service", unit);
+    lab.says(MACHINE, &["systemctl", "enable", "once"]);
+    lab.write("specs/plain.yaml", &format!("{bare}health: [{{ unit: once.service }}]\n"));
+    lab.orch("status -M lab -H father").says("unit once.service: it is inactive");
+    lab.says(MACHINE, &["systemctl", "start", "once"]);
+    lab.all("config").ends_with(0);
+    lab.all("status").ends_with(0).every_node_is("as-wanted");
     lab.destroy();
 }
 
