@@ -253,6 +253,47 @@ fn no_text_is_ever_run() {
     assert!(!tree.apply(&role).changed());
 }
 
+/// A program that writes down each of its words on a line of its own, and fails.
+fn recorder(tree: &Tree, path: &str) {
+    let log = tree.at("/argv").display().to_string();
+    tree.program(path, &format!("for word; do printf '%s\\n' \"$word\" >> '{log}'; done; exit 1"));
+}
+
+#[test]
+fn every_word_reaches_a_program_as_one_word() {
+    let tree = Tree::new();
+    for program in ["apt-get", "dpkg-query", "visudo", "sudo", "sshd", "systemctl"] {
+        recorder(&tree, &format!("/usr/bin/{program}"));
+    }
+    tree.folder("/run/systemd/system");
+    tree.write("/etc/ssh/sshd_config", "");
+    let mut role = role();
+    role.packages =
+        ["g++", "libc6:amd64", "vim=2:9.0~rc1-1", "a@b/c"].map(|name| name.parse().unwrap()).into();
+    role.services.enable = vec!["getty@tty1.service".parse().unwrap()];
+    role.services.disable = vec!["a:b_c-d.mount".parse().unwrap()];
+    role.users = vec![user("_a-b")];
+    role.users[0].sudo = true;
+    tree.apply(&role);
+    let argv = tree.read("/argv");
+    let words: Vec<&str> = argv.lines().collect();
+    for wanted in ["g++", "libc6:amd64", "vim=2:9.0~rc1-1", "a@b/c", "getty@tty1.service", "a:b_c-d.mount"] {
+        let places = words.iter().enumerate().filter(|(_, word)| **word == wanted);
+        assert!(places.clone().count() > 0, "{wanted} arrives whole: {words:?}");
+        for (place, _) in places {
+            let before = words[..place].iter().rposition(|word| *word == "--").expect("after the options");
+            assert!(
+                words[before..place].iter().all(|word| *word == "--" || !word.starts_with('-')),
+                "{words:?}"
+            );
+        }
+    }
+    let drafts = words.windows(2).filter(|pair| pair[0] == "-f").map(|pair| pair[1]);
+    let drafts: Vec<&str> = drafts.collect();
+    assert_eq!(drafts.len(), 2, "visudo and sshd are shown one file each: {words:?}");
+    assert!(drafts.iter().all(|draft| draft.starts_with(tree.at("/etc").to_str().unwrap())), "{drafts:?}");
+}
+
 #[test]
 fn a_time_zone_cannot_name_any_other_file() {
     let tree = Tree::new();
