@@ -9,6 +9,7 @@ mod need;
 mod outcome;
 mod processes;
 mod running;
+mod session;
 mod site;
 mod timeline;
 
@@ -25,10 +26,11 @@ pub(crate) use footprint::Footprint;
 pub(crate) use gate::Gate;
 pub(crate) use guard::Guard;
 pub(crate) use leaks::{assert_nothing_is_left, assert_nothing_stays};
-pub(crate) use need::{Need, lacks, skip};
+pub(crate) use need::{Need, is_there, lacks, skip, skip_unless_required};
 pub(crate) use outcome::Outcome;
 pub(crate) use processes::{all as all_processes, command_of, inits, is_alive, speaking_of};
 pub(crate) use running::{Running, kill};
+pub(crate) use session::Session;
 pub(crate) use site::{TIMEOUTS, node, spec};
 pub(crate) use timeline::{Timeline, most_at_once, name_of};
 

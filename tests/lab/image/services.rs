@@ -1,10 +1,7 @@
 //! What systemd does on a node: services, timers, health, fail2ban, and the SSH server's own settings.
 
-use std::io::{BufRead, BufReader, Write};
-use std::process::Stdio;
-
 use super::{DebianLab, MACHINE};
-use crate::common::{ORCH, wait_until};
+use crate::common::{ORCH, Session, wait_until};
 
 const SERVICES: &str = "
 schema_version: 1
@@ -123,25 +120,19 @@ fn fail2ban_watches_the_port_that_ssh_has() {
 fn another_port_for_ssh_cuts_no_connection() {
     let Some(lab) = DebianLab::with_spec("schema_version: 1\nhealth: [{ tcp: 22 }]\n") else { return };
     lab.all("create").ends_with(0);
-    let mut session = lab.command("ssh -M lab -H father web -- cat");
-    let mut session =
-        session.stdin(Stdio::piped()).stdout(Stdio::piped()).env("ORCH_NODE", ORCH).spawn().unwrap();
-    let (mut to, mut from) = (session.stdin.take().unwrap(), BufReader::new(session.stdout.take().unwrap()));
-    let mut answers = |word: &str| {
-        writeln!(to, "{word}").unwrap();
-        let mut line = String::new();
-        from.read_line(&mut line).unwrap();
-        assert_eq!(line.trim(), word);
+    let is_open = |port: u16| {
+        lab.says(MACHINE, &["cat", "/proc/net/tcp", "/proc/net/tcp6"]).contains(&format!(":{port:04X} "))
     };
-    answers("before");
+    assert!(is_open(22) && !is_open(2222));
+    let mut session = Session::open(lab.command("ssh -M lab -H father web -- cat").env("ORCH_NODE", ORCH));
+    session.assert_answers("before");
     lab.write("postures/dev.yaml", "ssh: { port: 2222 }\n");
     lab.write("specs/plain.yaml", "schema_version: 1\nhealth: [{ tcp: 2222 }]\n");
     lab.all("config").ends_with(0).every_node_is("changed");
-    answers("after");
-    drop(to);
-    session.wait().unwrap();
+    session.assert_answers("after");
+    session.close();
     lab.orch("exec -M lab -H father -- true").ends_with(0);
     lab.all("status").ends_with(0).every_node_is("as-wanted");
-    assert!(!lab.says(MACHINE, &["ss", "-Hltn"]).contains(":22 "));
+    assert!(!is_open(22) && is_open(2222));
     lab.destroy();
 }
