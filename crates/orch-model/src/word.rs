@@ -154,7 +154,7 @@ word! {
     /// A package, as the node's package manager calls it.
     Package as "package name",
     "^[A-Za-z0-9]([A-Za-z0-9+._@~-]*[A-Za-z0-9+~])?([:/=][A-Za-z0-9+._@~-]*[A-Za-z0-9+~])*$", is_package,
-    "letters, digits and any of `+._:@/~=-`, first a letter or digit, and `-` and `.` never last, also before `:`, `/` or `=`"
+    "letters, digits and any of `+._:@/~=-`, first a letter or digit, no part ends in `-` or `.`"
 }
 word! {
     /// A unit that the node's service manager runs, or another thing with a name like one: a bridge, a firewall.
