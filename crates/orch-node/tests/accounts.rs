@@ -115,11 +115,15 @@ fn making_an_account_goes_on_where_it_was_cut() {
 
 #[test]
 fn an_account_is_not_given_a_group_that_means_something_already() {
-    for (group, name) in
-        [("sudo:x:27:", "sudo"), ("wheel:x:1500:alice", "wheel"), ("nogroup:x:65534:", "nogroup")]
-    {
+    for (group, name) in [
+        ("sudo:x:27:", "sudo"),
+        ("wheel:x:1500:alice", "wheel"),
+        ("nogroup:x:65534:", "nogroup"),
+        ("staff:x:1600:", "staff"),
+    ] {
         let tree = Tree::new();
         tree.write("/etc/group", &format!("root:x:0:\n{group}\n"));
+        tree.write("/etc/passwd", "root:x:0:0::/root:/bin/sh\nalice:x:1600:1600::/srv/alice:/bin/sh\n");
         let before = (tree.read("/etc/passwd"), tree.read("/etc/group"), tree.read("/etc/shadow"));
         let report = tree.apply(&with_users(&[name]));
         let why = of(&report.resources, "user", name).detail.clone().unwrap();

@@ -130,10 +130,15 @@ fn the_node_is_named_and_knows_its_own_name() {
 fn hosts_that_the_configuration_brings_are_not_changed_behind_its_back() {
     let tree = Tree::new();
     let mut role = role();
-    role.files = vec![file("/etc/hosts", "10.0.0.1 all-mine\n")];
-    tree.apply(&role);
-    assert!(!tree.apply(&role).changed());
-    assert_eq!(tree.read("/etc/hosts"), "10.0.0.1 all-mine\n");
+    tree.link("/opt/settings", "/etc");
+    for (path, content) in
+        [("/etc/hosts", "10.0.0.1 all-mine\n"), ("/opt/settings/hosts", "10.0.0.1 by another name\n")]
+    {
+        role.files = vec![file(path, content)];
+        tree.apply(&role);
+        assert!(!tree.apply(&role).changed());
+        assert_eq!(tree.read("/etc/hosts"), content);
+    }
 }
 
 #[test]

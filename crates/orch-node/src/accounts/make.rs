@@ -74,9 +74,11 @@ fn make_group(node: &Node, name: &UserName, uid: u32) -> Result<u32, ApplyError>
     let groups = read(node, GROUP)?;
     if let Some(fields) = groups.line(name.as_str()) {
         let gid = fields.get(2).and_then(|text| text.parse().ok());
+        let users = read(node, PASSWD)?;
         let is_nobodys = |gid: &u32| {
+            let has_members = fields.get(3).is_some_and(|members| !members.is_empty());
             let is_persons = (FIRST_UID..=LAST_UID).contains(gid);
-            is_persons && fields.get(3).is_none_or(String::is_empty)
+            is_persons && !has_members && users.names_with(3, *gid).next().is_none()
         };
         let why =
             format!("there is a group `{name}` which is not the account's own; it would be its first group");
