@@ -15,12 +15,7 @@ fn another_port_for_ssh_cuts_no_connection_where_the_server_is_told_by_a_signal(
     }
     let lab = Lab::with_nodes(TIMEOUTS, &[&node("web")]);
     lab.orch("create -M lab -H father").ends_with(0);
-    let is_open = |port: u16| {
-        let sockets =
-            ["tcp", "tcp6"].map(|name| format!("/proc/{}/net/{name}", lab.init("lab-web").unwrap()));
-        let listening = |line: &str| line.contains(&format!(":{port:04X} ")) && line.contains(" 0A ");
-        sockets.iter().any(|path| fs::read_to_string(path).unwrap_or_default().lines().any(listening))
-    };
+    let is_open = |port| lab.listens("lab-web", port);
     assert!(is_open(22) && !is_open(2222));
     let mut session = Session::open(&mut lab.command("ssh -M lab -H father web -- cat"));
     session.assert_answers("before");

@@ -123,6 +123,18 @@ impl Lab {
         i32::try_from(boot["init"]["pid"].as_i64()?).ok()
     }
 
+    /// Whether somebody in a running machine listens on a port.
+    pub(crate) fn listens(&self, name: &str, port: u16) -> bool {
+        let init = self.init(name).unwrap();
+        let sockets = ["tcp", "tcp6"].map(|table| fs::read_to_string(format!("/proc/{init}/net/{table}")));
+        // In the kernel's words: the port of this side, and the state of one that listens.
+        let is_it = |line: &str| {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            matches!(words[..], [_, here, _, "0A", ..] if here.ends_with(&format!(":{port:04X}")))
+        };
+        sockets.into_iter().flatten().any(|table| table.lines().any(is_it))
+    }
+
     /// The root of a running machine, seen from outside.
     pub(crate) fn root(&self, name: &str) -> PathBuf {
         PathBuf::from(format!("/proc/{}/root", self.init(name).unwrap()))

@@ -120,9 +120,7 @@ fn fail2ban_watches_the_port_that_ssh_has() {
 fn another_port_for_ssh_cuts_no_connection() {
     let Some(lab) = DebianLab::with_spec("schema_version: 1\nhealth: [{ tcp: 22 }]\n") else { return };
     lab.all("create").ends_with(0);
-    let is_open = |port: u16| {
-        lab.says(MACHINE, &["cat", "/proc/net/tcp", "/proc/net/tcp6"]).contains(&format!(":{port:04X} "))
-    };
+    let is_open = |port| lab.listens(MACHINE, port);
     assert!(is_open(22) && !is_open(2222));
     let mut session = Session::open(lab.command("ssh -M lab -H father web -- cat").env("ORCH_NODE", ORCH));
     session.assert_answers("before");
