@@ -15,6 +15,7 @@ mod user;
 
 pub(crate) use package::SHARES_PROGRAMS;
 
+use std::ffi::OsStr;
 use std::path::Path;
 use std::rc::Rc;
 
@@ -116,7 +117,8 @@ impl Claims {
 
     /// Whether it is where the keys of a user of the configuration are.
     pub(crate) fn hold_keys(&self, node: &Node, place: &Path) -> Result<bool, ApplyError> {
-        for user in &self.users {
+        let is_named_so = place.file_name() == Some(OsStr::new("authorized_keys"));
+        for user in self.users.iter().filter(|_| is_named_so) {
             let keys = accounts::home(node, user)?.join(".ssh/authorized_keys");
             if place == keys || node.place_of(&keys).is_ok_and(|keys| keys == place) {
                 return Ok(true);
