@@ -134,3 +134,32 @@ fn another_port_for_ssh_cuts_no_connection() {
     assert!(!is_open(22) && is_open(2222));
     lab.destroy();
 }
+
+#[test]
+fn a_servers_file_that_the_configuration_brings_counts_at_once_or_not_at_all() {
+    let bare = "schema_version: 1\n";
+    let Some(lab) = DebianLab::with_spec(bare) else { return };
+    lab.all("create").ends_with(0);
+    let path = "/etc/ssh/sshd_config.d/60-mine.conf";
+    let bring = |line: &str| {
+        lab.write(
+            "specs/plain.yaml",
+            &format!("{bare}files: [{{ path: {path}, content: \"{line}\\n\" }}]\n"),
+        );
+    };
+    bring("Nonsense yes");
+    lab.orch("config -M lab -H father").ends_with(1).says("Nonsense");
+    assert!(!lab.root(MACHINE).join(&path[1..]).exists());
+    let reloads = || {
+        let log = lab.says(MACHINE, &["journalctl", "--no-pager", "-u", "ssh"]);
+        log.matches("Received SIGHUP; restarting.").count()
+    };
+    let before = reloads();
+    bring("MaxAuthTries 3");
+    lab.all("config").ends_with(0).every_node_is("changed");
+    assert!(lab.says(MACHINE, &["sshd", "-T"]).contains("maxauthtries 3"));
+    wait_until("the server is told", || reloads() > before);
+    lab.all("status").ends_with(0).every_node_is("as-wanted");
+    lab.all("config").ends_with(0).every_node_is("unchanged");
+    lab.destroy();
+}

@@ -29,12 +29,12 @@ pub(super) fn all(services: &Services) -> impl Iterator<Item = Box<dyn Resource>
 
 impl Service {
     fn judge(&self, node: &Node, state: &UnitState) -> Result<Look, ApplyError> {
-        if self.wish == Wish::Runs && (state.is_outdated() || self.due_restart().is_set(node)) {
-            return Ok(Look::Differs("its file has changed since it was started".into()));
-        }
         let is_as_wanted = match self.wish {
             Wish::Runs if !state.is_known() => {
                 return Err(ApplyError::Impossible(format!("systemd knows no unit `{}`", self.unit)));
+            }
+            Wish::Runs if state.is_outdated() || self.due_restart().is_set(node) => {
+                return Ok(Look::Differs("its file has changed since it was started".into()));
             }
             Wish::Runs => (state.is_active() || state.has_nothing_to_do()) && state.is_enabled(),
             // What is not there does not run.
