@@ -69,8 +69,7 @@ impl DebianLab {
             &self.init(machine).unwrap().to_string(),
             "--",
         ]);
-        let output = command.args(argv).output().unwrap();
-        String::from_utf8_lossy(&output.stdout).trim().to_owned()
+        Outcome::of(command.args(argv), &argv.join(" ")).stdout.trim().to_owned()
     }
 
     /// Writes a file of a machine.

@@ -9,6 +9,7 @@
 
 mod common;
 mod conformance;
+mod faces;
 mod faults;
 mod image;
 mod kept;

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::common::{
-    Lab, Need, ORCH, Outcome, Running, all_processes, assert_nothing_is_left, command_of, lacks,
+    Lab, Need, ORCH, Outcome, Running, all_processes, assert_nothing_is_left, command_of, is_there, lacks,
 };
 
 const VARIABLE: &str = "ORCH_LAB_OUTSIDE";
@@ -42,6 +42,9 @@ impl Outside {
         Self { network: network(), mounts: mounts(), files: files(own), processes: processes() }
     }
 }
+
+/// What tells of the network. A computer without one of them is told by the others alone, and that is said.
+const TOOLS: [&str; 4] = ["ip", "nft", "iptables-save", "sysctl"];
 
 /// Interfaces, addresses, routes, neighbours and rules of firewalls, by every tool that there is.
 fn network() -> BTreeSet<String> {
@@ -107,8 +110,11 @@ fn nothing_outside_changes_while_nodes_run_and_after_they_are_gone() {
     if env::var_os(VARIABLE).is_some() {
         return compare();
     }
-    if lacks(&[Need::Root, Need::Program("unshare"), Need::Program("ip")]) {
+    if lacks(&[Need::Root, Need::Program("unshare"), Need::Program("ip"), Need::Program("nft")]) {
         return;
+    }
+    for tool in TOOLS.into_iter().filter(|tool| !is_there(tool)) {
+        eprintln!("{TEST}: what `{tool}` would tell is not compared: it is not here");
     }
     let mut command = Command::new("unshare");
     command.args(["--mount", "--net", "--pid", "--fork", "--mount-proc", "--kill-child"]);
@@ -152,21 +158,41 @@ fn assert_that_changes_are_seen(lab: &Lab) {
     let run = |argv: &[&str]| {
         Outcome::of(Command::new(argv[0]).args(&argv[1..]), &argv.join(" ")).ends_with(0);
     };
+    // Each kind of change of the network by itself, so that none hides behind another.
+    for (change, back) in NETWORK_CHANGES {
+        let was = network();
+        run(change);
+        assert_ne!(network(), was, "{change:?} is seen");
+        run(back);
+    }
     let place = lab.site.display().to_string();
-    run(&["ip", "link", "add", "control0", "type", "bridge"]);
     run(&["mount", "-t", "tmpfs", "none", &place]);
     let file = Path::new("/dev/shm/control");
     fs::write(file, "").unwrap();
     let sleep = Running::start(Command::new("sleep").arg("60"), "sleep");
     let changed = Outside::look(lab);
-    assert!(changed.network != before.network && changed.mounts != before.mounts);
+    assert_ne!(changed.mounts, before.mounts);
     assert!(changed.files != before.files && changed.processes != before.processes);
     drop(sleep);
     fs::remove_file(file).unwrap();
     run(&["umount", &place]);
-    run(&["ip", "link", "delete", "control0"]);
     assert_eq!(Outside::look(lab), before, "and back");
 }
+
+/// A change of each kind, and what undoes it.
+const NETWORK_CHANGES: [(&[&str], &[&str]); 5] = [
+    (&["ip", "link", "add", "control0", "type", "bridge"], &["ip", "link", "delete", "control0"]),
+    (
+        &["ip", "addr", "add", "192.0.2.1/24", "dev", "lo"],
+        &["ip", "addr", "del", "192.0.2.1/24", "dev", "lo"],
+    ),
+    (
+        &["ip", "route", "add", "unreachable", "192.0.2.0/24"],
+        &["ip", "route", "del", "unreachable", "192.0.2.0/24"],
+    ),
+    (&["ip", "rule", "add", "pref", "99", "lookup", "99"], &["ip", "rule", "del", "pref", "99"]),
+    (&["nft", "add", "table", "inet", "control"], &["nft", "delete", "table", "inet", "control"]),
+];
 
 #[track_caller]
 fn assert_same_files(now: &Outside, before: &Outside) {

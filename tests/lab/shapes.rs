@@ -6,7 +6,7 @@ use std::process::Command;
 
 use crate::common::{
     Lab, Need, ORCH, Outcome, TIMEOUTS, Timeline, assert_nothing_is_left, lacks, most_at_once, name_of, node,
-    skip,
+    skip, spec,
 };
 
 const CREATE: &str = "create -M lab -H father --json";
@@ -77,6 +77,26 @@ fn peers_under_different_parents_wait_for_their_own_parent_alone() {
     for (parent, child) in [("left", "l-1"), ("left", "l-2"), ("right", "r-1")] {
         gone.assert_in_order(&[(child, "destroy"), (parent, "destroy")]);
     }
+    assert_nothing_is_left(&lab);
+}
+
+#[test]
+fn children_of_one_parent_are_made_while_another_parent_never_gets_ready() {
+    if lacks(&[]) {
+        return;
+    }
+    let left = house("left").replace("spec: plain", "spec: broken");
+    let nodes = [left, house("right"), child("l-1", "left"), child("r-1", "right")];
+    let nodes: Vec<&str> = nodes.iter().map(String::as_str).collect();
+    let lab = Lab::with_nodes(&format!("on_error: continue, {TIMEOUTS}"), &nodes);
+    // A folder is in the way of the file.
+    lab.write("specs/broken.yaml", &spec("x").replace("/etc/motd", "/var/log"));
+    let partly = lab.orch(CREATE).ends_with(2);
+    for (name, status) in [("left", "failed"), ("l-1", "skipped"), ("right", "changed"), ("r-1", "changed")] {
+        assert_eq!(partly.node(name)["status"], status, "{name}: {}", partly.stdout);
+    }
+    assert_eq!(lab.machines(), ["lab-left", "lab-r-1", "lab-right"]);
+    lab.orch(DESTROY).ends_with(0);
     assert_nothing_is_left(&lab);
 }
 

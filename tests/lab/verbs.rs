@@ -96,9 +96,24 @@ fn with_on_error_continue_only_those_who_need_a_failed_node_are_skipped() {
     let lab = lab("on_error: continue", &nodes);
     let partly = lab.orch(CREATE).ends_with(2);
     assert_statuses(&partly, &[("a", "failed"), ("b", "changed"), ("c", "skipped"), ("d", "changed")]);
-    assert!(partly.node("c")["why"].to_string().contains('a'), "it is said which: {}", partly.stdout);
+    assert_eq!(partly.node("c")["why"], serde_json::json!(["`a` failed"]), "it is said which");
+    // Whether it was made at all is seen from outside too.
+    assert_eq!(lab.machines(), ["lab-a", "lab-b", "lab-d"]);
     lab.orch(DESTROY).ends_with(0);
     assert_nothing_is_left(&lab);
+}
+
+#[test]
+fn what_a_node_cannot_have_is_said_in_the_summary() {
+    if lacks(&[]) {
+        return;
+    }
+    let lab = lab("on_error: stop", &[&node("a")]);
+    let asks = "schema_version: 1\nplatform: { packages: [orch-nowhere] }\nconfig: {}\n";
+    lab.write("specs/plain.yaml", asks);
+    let told = lab.orch("create -M lab -H father").ends_with(0);
+    told.says("skipped: package orch-nowhere (not installable here)").says("1 node: 1 changed");
+    lab.orch(DESTROY).ends_with(0);
 }
 
 #[test]

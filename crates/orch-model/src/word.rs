@@ -152,8 +152,9 @@ word! {
 }
 word! {
     /// A package, as the node's package manager calls it.
-    Package as "package name", "^[A-Za-z0-9][A-Za-z0-9+._:@/~=-]{0,127}$", is_package,
-    "letters, digits and any of `+._:@/~=-`, first a letter or digit"
+    Package as "package name",
+    "^[A-Za-z0-9]([A-Za-z0-9+._@~-]*[A-Za-z0-9+~])?([:/=][A-Za-z0-9+._@~-]*[A-Za-z0-9+~])*$", is_package,
+    "letters, digits and any of `+._:@/~=-`, first a letter or digit, no part ends in `-` or `.`"
 }
 word! {
     /// A unit that the node's service manager runs, or another thing with a name like one: a bridge, a firewall.
@@ -227,8 +228,13 @@ fn is_domain(text: &str) -> bool {
             .all(|label| starts_alphanumeric(label) && !label.ends_with('-') && label.len() <= 63)
 }
 
+/// What ends in `-` apt would remove instead of installing it, and no package is called so.
 fn is_package(text: &str) -> bool {
-    text.len() <= 128 && starts_alphanumeric(text) && only(text, "+._:@/~=-")
+    let is_ended = |part: &str| part.ends_with(|c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '~'));
+    text.len() <= 128
+        && starts_alphanumeric(text)
+        && only(text, "+._:@/~=-")
+        && text.split([':', '/', '=']).all(is_ended)
 }
 
 fn is_unit(text: &str) -> bool {
@@ -303,7 +309,23 @@ mod tests {
         check::<KeyName>(&["alice@laptop"], &["", "a b", "-a", "$(id)"]);
         check::<UserName>(&["ops", "_apt"], &["Root", "a b", "x;y", ""]);
         check::<Domain>(&["example.org", "core"], &["a..b", "-a.b", ".", "a b"]);
-        check::<Package>(&["htop", "g++", "libc6:amd64"], &["-rf", "a b", "$(x)", "a;b", ""]);
+        check::<Package>(
+            &["htop", "a", "g++", "libc6:amd64", "a-b.c", "vim=2:9.0~rc1-1+b2", "htop/stable-backports"],
+            &[
+                "-rf",
+                "a b",
+                "$(x)",
+                "a;b",
+                "",
+                "sudo-",
+                "a.",
+                "sudo-:amd64",
+                "sudo-=1.0",
+                "sudo-/x",
+                "a=1-",
+                "a=",
+            ],
+        );
         check::<NodePath>(&["/etc/motd"], &["etc", "/", "/a/../b", "/a//b", "/a/./b", "/a\n"]);
         check::<FileMode>(&["0644", "1777"], &["644", "0o644", "0888", "u+x"]);
         check::<PublicKey>(

@@ -174,7 +174,7 @@ fn users_packages_services_zones_and_secrets_have_grammars() {
             4 | access: { users: [{ name: 'a b', sudo: 1 }, { sudo: true }] }
               |                                             ^
 
-            error: specs/s.yaml:5:24: `-rf` is not a package name: letters, digits and any of `+._:@/~=-`, first a letter or digit
+            error: specs/s.yaml:5:24: `-rf` is not a package name: letters, digits and any of `+._:@/~=-`, first a letter or digit, no part ends in `-` or `.`
               |
             5 | platform: { packages: [-rf, 3], services: { enable: ['x;y'] }, hypervisor: kvm }
               |                        ^^^

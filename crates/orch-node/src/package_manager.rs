@@ -16,7 +16,7 @@ const INSTALL_LIMIT: Duration = Duration::from_mins(30);
 
 /// A package manager, with the program that says what is installed.
 pub(crate) enum PackageManager {
-    Apt { get: Tool, query: Tool },
+    Apt { get: Tool, query: Tool, dpkg: Option<Tool> },
     Dnf { dnf: Tool, rpm: Tool },
     Pacman { pacman: Tool },
 }
@@ -24,7 +24,10 @@ pub(crate) enum PackageManager {
 impl PackageManager {
     /// The one of the node, where there is one.
     pub(crate) fn of(node: &Node) -> Option<Self> {
-        let apt = || Some(Self::Apt { get: node.tool("apt-get")?, query: node.tool("dpkg-query")? });
+        let apt = || {
+            let (get, query) = (node.tool("apt-get")?, node.tool("dpkg-query")?);
+            Some(Self::Apt { get, query, dpkg: node.tool("dpkg") })
+        };
         let dnf = || Some(Self::Dnf { dnf: node.tool("dnf")?, rpm: node.tool("rpm")? });
         let pacman = || Some(Self::Pacman { pacman: node.tool("pacman")? });
         apt().or_else(dnf).or_else(pacman)
@@ -46,7 +49,7 @@ impl PackageManager {
     pub(crate) fn install(&self, packages: &[Package]) -> Result<(), ApplyError> {
         let names = packages.iter().map(Package::as_str);
         match self {
-            Self::Apt { get, .. } => install_debs(get, names),
+            Self::Apt { get, dpkg, .. } => install_debs(get, dpkg.as_ref(), names),
             Self::Dnf { dnf, .. } => call(dnf, &["-y", "install", "--"], names, &[]),
             Self::Pacman { pacman } => call(pacman, &["-S", "--noconfirm", "--needed", "--"], names, &[]),
         }
@@ -63,17 +66,43 @@ fn call<'a>(
     tool.need(&args, variables, INSTALL_LIMIT).map(drop)
 }
 
-/// Installs with apt. What it does not know may be newer than its lists, so these are fetched and it is asked again.
-fn install_debs<'a>(get: &Tool, names: impl Iterator<Item = &'a str> + Clone) -> Result<(), ApplyError> {
-    const LOCK: [&str; 2] = ["-o", "DPkg::Lock::Timeout=120"];
-    const VARIABLES: [(&str, &str); 1] = [("DEBIAN_FRONTEND", "noninteractive")];
-    let [option, timeout] = LOCK;
-    let install = ["-y", "-q", "--no-install-recommends", option, timeout, "install", "--"];
-    if call(get, &install, names.clone(), &VARIABLES).is_ok() {
-        return Ok(());
+/// What apt is told each time: to wait for whoever has the lock, to take a name for nothing but a name, and to ask nobody
+/// about settings that were changed by hand, which stay.
+const APT: [&str; 10] = [
+    "-q",
+    "-y",
+    "-o",
+    "DPkg::Lock::Timeout=120",
+    "-o",
+    "APT::Cmd::Pattern-Only=true",
+    "-o",
+    "Dpkg::Options::=--force-confdef",
+    "-o",
+    "Dpkg::Options::=--force-confold",
+];
+const APT_VARIABLES: [(&str, &str); 1] = [("DEBIAN_FRONTEND", "noninteractive")];
+
+/// Installs with apt. Where that fails, an earlier run may have been cut, which is brought to its end first; and what apt
+/// does not know may be newer than its lists, so these are fetched and it is asked again.
+fn install_debs<'a>(
+    get: &Tool,
+    dpkg: Option<&Tool>,
+    names: impl Iterator<Item = &'a str> + Clone,
+) -> Result<(), ApplyError> {
+    let install = [&APT[..], &["--no-install-recommends", "install", "--"]].concat();
+    let Err(first) = call(get, &install, names.clone(), &APT_VARIABLES) else { return Ok(()) };
+    if let Some(dpkg) = dpkg {
+        // Whatever stands in its way stands in the way of what follows too, which says so with the package's name.
+        let rest = ["--force-confdef", "--force-confold", "--configure", "-a"];
+        let _ = dpkg.need(&rest, &APT_VARIABLES, INSTALL_LIMIT);
     }
-    get.need(&["-q", option, timeout, "update"], &VARIABLES, INSTALL_LIMIT)?;
-    call(get, &install, names, &VARIABLES)
+    let update = [&APT[..], &["update"]].concat();
+    let has_lists = get.need(&update, &APT_VARIABLES, INSTALL_LIMIT).is_ok();
+    match call(get, &install, names, &APT_VARIABLES) {
+        // Without new lists nothing new can be said: what was said first is why.
+        Err(_) if !has_lists => Err(first),
+        ended => ended,
+    }
 }
 
 /// Asks dpkg for all at once. It tells of those that it knows, and fails where there is one that it does not.

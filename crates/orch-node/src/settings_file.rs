@@ -97,12 +97,16 @@ impl Node {
 }
 
 impl Folder {
-    /// Reads a file by its name; nothing where it is not there. A link is never followed.
+    /// Reads a file by its name; nothing where it is not there. A link is never followed, and what has a second name is not
+    /// read where others could have given it this one: it may be a file that they cannot read themselves.
     pub(crate) fn text(&self, name: &OsStr) -> Result<Option<Vec<u8>>, ApplyError> {
         let refused = |why| Err(ApplyError::refused(&self.path().join(name), why));
         match self.find(name, LARGEST + 1)? {
             Found::Nothing => Ok(None),
             Found::File { content, .. } if content.len() > LARGEST => refused("it is too large"),
+            Found::File { has_other_names: true, .. } if !self.is_closed()? => {
+                refused("it is known under other names too")
+            }
             Found::File { content, .. } => Ok(Some(content)),
             Found::Link(_) => refused("it is a link"),
             Found::Folder | Found::Other => refused("it is not a file"),

@@ -9,15 +9,21 @@ use crate::error::ApplyError;
 use crate::node::Node;
 use crate::resource::SHARES_PROGRAMS;
 use crate::systemd::Systemd;
+use crate::tool::Tool;
 
 /// Where this exists, the init of a local node runs the SSH server.
 pub(crate) const WANTED: &str = "/run/orch/sshd-wanted";
 const PID_FILE: &str = "/run/sshd.pid";
 
-/// Whether the node has an SSH server. A node that shares its machine's programs has the program, and need not run it.
+/// Whether the node has an SSH server that is set up.
 pub(crate) fn is_here(node: &Node) -> bool {
+    program(node).is_some() && node.has("/etc/ssh/sshd_config")
+}
+
+/// The server's program. A node that shares its machine's programs has it too, and need not run it.
+pub(crate) fn program(node: &Node) -> Option<Tool> {
     let is_wanted = !node.has(SHARES_PROGRAMS) || node.has(WANTED);
-    is_wanted && node.tool("sshd").is_some() && node.has("/etc/ssh/sshd_config")
+    if is_wanted { node.tool("sshd") } else { None }
 }
 
 /// The server refuses to start, and to judge a configuration, where this folder is missing.

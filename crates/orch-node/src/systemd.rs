@@ -20,6 +20,8 @@ pub(crate) struct UnitState {
     file: String,
     kind: String,
     result: String,
+    left_rest: String,
+    outdated: String,
 }
 
 impl Systemd {
@@ -29,9 +31,15 @@ impl Systemd {
     }
 
     pub(crate) fn state(&self, unit: &str) -> Result<UnitState, ApplyError> {
-        let properties = "--property=LoadState,ActiveState,UnitFileState,Type,Result";
+        let properties = "--property=LoadState,ActiveState,UnitFileState,Type,Result,\
+                          InactiveExitTimestampMonotonic,NeedDaemonReload";
         let ended = self.0.need(&["show", properties, "--", unit], &[], QUERY_LIMIT)?;
         Ok(UnitState::of(&String::from_utf8_lossy(&ended.stdout)))
+    }
+
+    /// Has it read the files of all units again. What runs goes on as it is.
+    pub(crate) fn read_units_again(&self) -> Result<(), ApplyError> {
+        self.0.need(&["daemon-reload"], &[], CHANGE_LIMIT).map(drop)
     }
 
     /// Asks for a change of a unit: `enable --now`, `reload`, …
@@ -51,6 +59,8 @@ impl UnitState {
                 "UnitFileState" => &mut state.file,
                 "Type" => &mut state.kind,
                 "Result" => &mut state.result,
+                "InactiveExitTimestampMonotonic" => &mut state.left_rest,
+                "NeedDaemonReload" => &mut state.outdated,
                 _ => continue,
             };
             *field = value.into();
@@ -62,10 +72,24 @@ impl UnitState {
         self.load != "not-found"
     }
 
-    /// Runs, or has done all that it does.
+    /// Runs, or has run and done all that it does.
     pub(crate) fn runs(&self) -> bool {
-        let is_done = self.kind == "oneshot" && self.active == "inactive" && self.result == "success";
-        matches!(self.active.as_str(), "active" | "reloading" | "activating") || is_done
+        let has_run = !matches!(self.left_rest.as_str(), "" | "0");
+        self.is_active() || (has_run && self.has_nothing_to_do())
+    }
+
+    pub(crate) fn is_active(&self) -> bool {
+        matches!(self.active.as_str(), "active" | "reloading" | "activating")
+    }
+
+    /// Is one that does something once, and did not fail in it. systemd may have forgotten whether it ever ran.
+    pub(crate) fn has_nothing_to_do(&self) -> bool {
+        self.kind == "oneshot" && self.active == "inactive" && self.result == "success"
+    }
+
+    /// Its file is another than the one that systemd has read.
+    pub(crate) fn is_outdated(&self) -> bool {
+        self.outdated == "yes"
     }
 
     pub(crate) fn is_stopped(&self) -> bool {
@@ -94,13 +118,15 @@ impl UnitState {
 mod tests {
     use super::*;
 
+    fn state(active: &str, file: &str, kind: &str) -> UnitState {
+        UnitState::of(&format!(
+            "Type={kind}\nResult=success\nLoadState=loaded\nActiveState={active}\nUnitFileState={file}\n\
+             InactiveExitTimestampMonotonic=17\nNeedDaemonReload=no\n"
+        ))
+    }
+
     #[test]
     fn what_systemd_says_of_a_unit_is_understood() {
-        let state = |active: &str, file: &str, kind: &str| {
-            UnitState::of(&format!(
-                "Type={kind}\nResult=success\nLoadState=loaded\nActiveState={active}\nUnitFileState={file}\n"
-            ))
-        };
         let cases = [
             (state("active", "enabled", "simple"), (true, true, true, false)),
             (state("inactive", "enabled", "simple"), (false, true, true, true)),
@@ -112,7 +138,17 @@ mod tests {
         for (state, wanted) in cases {
             let is = (state.runs(), state.is_enabled(), state.starts_at_boot(), state.is_stopped());
             assert_eq!(is, wanted, "{state:?}");
+            assert!(!state.is_outdated());
         }
         assert!(!UnitState::of("LoadState=not-found\n").is_known());
+        assert!(UnitState::of("NeedDaemonReload=yes\n").is_outdated());
+    }
+
+    #[test]
+    fn what_is_done_once_and_never_was_does_not_run() {
+        for never in ["0", ""] {
+            let state = UnitState { left_rest: never.into(), ..state("inactive", "enabled", "oneshot") };
+            assert!(!state.runs() && state.has_nothing_to_do());
+        }
     }
 }

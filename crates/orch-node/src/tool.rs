@@ -26,8 +26,12 @@ pub(crate) const FOLDERS: [&str; 7] = [
     "/run/current-system/sw/bin",
 ];
 
-/// Where this exists in a tree of files, its programs are stand-ins that know that they work on a tree.
-const STAND_INS: &str = "/run/orch/stand-ins";
+/// Tests set this: the programs of a tree of files are then stand-ins that know that they work on a tree. Nothing in the
+/// tree itself can say so.
+const STAND_INS: &str = "ORCH_NODE_STAND_INS";
+
+/// As much as a pipe holds where nobody has asked the kernel for more.
+const MOST_IN_A_PIPE: usize = 1 << 20;
 
 /// How much of what a program says is kept; of more, the end.
 const MOST_OUTPUT: usize = 4 << 20;
@@ -48,13 +52,18 @@ pub(crate) struct Ended {
 }
 
 impl Node {
-    /// Finds a program of the node. Those of a tree of files are not run: they would work on this machine instead.
+    /// Whether programs of the node are run. Those of a tree of files are not: they would work on this machine instead.
+    pub(crate) fn runs_programs(&self) -> bool {
+        self.is_real() || std::env::var_os(STAND_INS).is_some()
+    }
+
+    /// Finds a program of the node, where its programs are run.
     pub(crate) fn tool(&self, name: &str) -> Option<Tool> {
-        if !self.is_real() && !self.has(STAND_INS) {
+        if !self.runs_programs() {
             return None;
         }
-        let mut paths = FOLDERS.iter().map(|folder| self.outside(&Path::new(folder).join(name)));
-        paths.find(|path| path.is_file()).map(|path| Tool { path })
+        let mut paths = FOLDERS.iter().map(|folder| Path::new(folder).join(name));
+        paths.find(|path| self.is_file(path)).map(|path| Tool { path: self.outside(&path) })
     }
 }
 
@@ -146,7 +155,8 @@ fn listen<A: AsFd + Read, B: AsFd + Read>(
     deadline: Instant,
 ) -> io::Result<bool> {
     let end = pidfd_open(Pid::from_child(child), PidfdFlags::empty())?;
-    loop {
+    // Asked here, and not only of the wait: whoever talks without a pause is never waited for.
+    while Instant::now() < deadline {
         let mut fds = [
             PollFd::new(&end, PollFlags::IN),
             PollFd::from_borrowed_fd(stdout.polled(&end), PollFlags::IN),
@@ -154,7 +164,6 @@ fn listen<A: AsFd + Read, B: AsFd + Read>(
         ];
         let left = deadline.saturating_duration_since(Instant::now());
         match poll(&mut fds, Some(&timespec(left))) {
-            Ok(0) => return Ok(false),
             Ok(_) => {}
             Err(Errno::INTR) => continue,
             Err(error) => return Err(error.into()),
@@ -167,6 +176,7 @@ fn listen<A: AsFd + Read, B: AsFd + Read>(
             return Ok(true);
         }
     }
+    Ok(false)
 }
 
 /// How long to wait, as the kernel is told.
@@ -195,9 +205,13 @@ impl<T: AsFd + Read> Stream<T> {
         if self.is_open { self.from.as_fd() } else { instead.as_fd() }
     }
 
+    /// Takes what is there, and no more than a pipe can hold: whoever goes on talking is asked again.
     fn drain(&mut self) -> io::Result<()> {
         let mut buffer = [0; 16 << 10];
-        while self.is_open {
+        for _ in 0..MOST_IN_A_PIPE / buffer.len() {
+            if !self.is_open {
+                break;
+            }
             match self.from.read(&mut buffer) {
                 Ok(0) => self.is_open = false,
                 Ok(count) => self.keep(&buffer[..count]),
@@ -214,5 +228,32 @@ impl<T: AsFd + Read> Stream<T> {
         if self.said.len() > 2 * MOST_OUTPUT {
             self.said.drain(..self.said.len() - MOST_OUTPUT);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str, limit: Duration) -> (Ended, Duration) {
+        let begin = Instant::now();
+        let ended = Tool::at("sh").run(&["-c", script], &[], limit).unwrap();
+        (ended, begin.elapsed())
+    }
+
+    #[test]
+    fn a_program_that_never_stops_talking_is_ended_at_its_limit_too() {
+        let (ended, took) = shell("exec yes", Duration::from_millis(300));
+        assert_eq!(ended.status, None);
+        assert!(took < Duration::from_secs(5), "{took:?}");
+        assert!(ended.stdout.len() <= 2 * MOST_OUTPUT);
+    }
+
+    #[test]
+    fn what_a_program_said_is_heard_whole_and_one_that_left_a_talker_behind_has_ended() {
+        let (ended, _) = shell("head -c 3000000 /dev/zero; echo end >&2", Duration::from_mins(1));
+        assert_eq!((ended.stdout.len(), ended.stderr.as_slice()), (3_000_000, &b"end\n"[..]));
+        let (ended, took) = shell("timeout 20 yes & exit 0", Duration::from_mins(1));
+        assert!(ended.is_success() && took < Duration::from_secs(10), "{took:?}");
     }
 }

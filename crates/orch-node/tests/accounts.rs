@@ -114,6 +114,35 @@ fn making_an_account_goes_on_where_it_was_cut() {
 }
 
 #[test]
+fn an_account_is_not_given_a_group_that_means_something_already() {
+    for (group, name) in [
+        ("sudo:x:27:", "sudo"),
+        ("wheel:x:1500:alice", "wheel"),
+        ("nogroup:x:65534:", "nogroup"),
+        ("staff:x:1600:", "staff"),
+    ] {
+        let tree = Tree::new();
+        tree.write("/etc/group", &format!("root:x:0:\n{group}\n"));
+        tree.write("/etc/passwd", "root:x:0:0::/root:/bin/sh\nalice:x:1600:1600::/srv/alice:/bin/sh\n");
+        let before = (tree.read("/etc/passwd"), tree.read("/etc/group"), tree.read("/etc/shadow"));
+        let report = tree.apply(&with_users(&[name]));
+        let why = of(&report.resources, "user", name).detail.clone().unwrap();
+        assert!(why.contains(&format!("a group `{name}` which is not the account's own")), "{why}");
+        assert_eq!((tree.read("/etc/passwd"), tree.read("/etc/group"), tree.read("/etc/shadow")), before);
+        assert!(!tree.at("/home").exists());
+    }
+}
+
+#[test]
+fn a_home_whose_path_has_no_name_is_refused_in_words() {
+    let tree = Tree::new();
+    tree.write("/etc/passwd", "root:x:0:0::/root:/bin/sh\nops:x:1500:1500::/gone/..:/bin/sh\n");
+    let report = tree.apply(&with_users(&["ops"]));
+    let why = of(&report.resources, "user", "ops").detail.clone().unwrap();
+    assert!(why.contains("`/gone/..` is left alone"), "{why}");
+}
+
+#[test]
 fn a_home_that_is_lost_is_made_again() {
     let tree = Tree::new();
     let role = with_users(&["ops"]);
@@ -163,6 +192,11 @@ fn sudo_counts_only_once_visudo_finds_it_good() {
     role.users[0].sudo = true;
     let report = tree.apply(&role);
     assert_eq!(of(&report.resources, "sudo", "ops").skipped.as_deref(), Some("sudo is not installed here"));
+    tree.program("/usr/sbin/visudo", "exit 0");
+    let why = tree.apply(&role).error.unwrap();
+    assert!(why.contains("sudo ops: sudo is not installed"), "a machine that could have it: {why}");
+    tree.write("/run/orch/shares-programs", "");
+    assert_eq!(tree.apply(&role).status, ApplyStatus::Complete, "one that cannot");
     tree.program("/usr/bin/sudo", "exit 1");
     tree.program("/usr/sbin/visudo", "echo 'I do not like it' >&2; exit 1");
     let report = tree.apply(&role);

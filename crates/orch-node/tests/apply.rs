@@ -130,10 +130,15 @@ fn the_node_is_named_and_knows_its_own_name() {
 fn hosts_that_the_configuration_brings_are_not_changed_behind_its_back() {
     let tree = Tree::new();
     let mut role = role();
-    role.files = vec![file("/etc/hosts", "10.0.0.1 all-mine\n")];
-    tree.apply(&role);
-    assert!(!tree.apply(&role).changed());
-    assert_eq!(tree.read("/etc/hosts"), "10.0.0.1 all-mine\n");
+    tree.link("/opt/settings", "/etc");
+    for (path, content) in
+        [("/etc/hosts", "10.0.0.1 all-mine\n"), ("/opt/settings/hosts", "10.0.0.1 by another name\n")]
+    {
+        role.files = vec![file(path, content)];
+        tree.apply(&role);
+        assert!(!tree.apply(&role).changed());
+        assert_eq!(tree.read("/etc/hosts"), content);
+    }
 }
 
 #[test]
@@ -156,6 +161,20 @@ fn the_time_zone_is_a_link_into_the_database() {
     fs::remove_file(tree.at("/etc/localtime")).unwrap();
     tree.link("/etc/localtime", "../usr/share/zoneinfo/Europe/Berlin");
     assert!(!tree.apply(&role).changed());
+}
+
+#[test]
+fn a_time_zone_that_is_not_there_is_skipped_where_programs_are_shared_and_an_error_elsewhere() {
+    let tree = Tree::new();
+    let mut role = role();
+    role.timezone = "Europe/Berlin".parse().unwrap();
+    assert_eq!(tree.apply(&role).status, ApplyStatus::Failed);
+    tree.write("/run/orch/shares-programs", "");
+    let report = tree.apply(&role);
+    assert_eq!(report.status, ApplyStatus::Complete, "{report:?}");
+    let skipped = of(&report.resources, "timezone", "Europe/Berlin").skipped.as_deref();
+    assert_eq!(skipped, Some("not installable here"));
+    assert!(!tree.at("/etc/localtime").is_symlink());
 }
 
 #[test]
@@ -192,12 +211,17 @@ fn programs_of_a_tree_are_not_run() {
         tree.program(&format!("/usr/bin/{program}"), &format!(": > '{mark}'"));
     }
     tree.folder("/run/systemd/system");
-    fs::remove_file(tree.at("/run/orch/stand-ins")).unwrap();
     let mut role = role();
     role.packages = vec!["htop".parse().unwrap()];
     role.services.enable = vec!["chrony".parse().unwrap()];
     role.users = vec![user("ops")];
     role.users[0].sudo = true;
+    // The control: they are run where they are said to be stand-ins.
+    tree.apply(&role);
+    fs::remove_file(tree.at("/run-by-mistake")).unwrap();
+    tree.forget_stand_ins();
+    // What lies in the tree cannot say so.
+    tree.write("/run/orch/stand-ins", "");
     tree.apply(&role);
     assert!(!tree.at("/run-by-mistake").exists());
 }

@@ -123,13 +123,19 @@ fn a_check_that_never_ends_is_ended() {
 fn what_fails_is_tried_again_until_it_passes() {
     let tree = Tree::new();
     let mut role = role();
-    let flag = tree.at("/flag").display().to_string();
-    role.health = vec![command(&["test", "-e", &flag])];
+    let [flag, tries] = ["/flag", "/tries"].map(|path| tree.at(path).display().to_string());
+    role.health = vec![command(&["sh", "-c", "echo tried >> \"$1\"; test -e \"$0\"", &flag, &tries])];
     let waiting = tree.start(&["health", "--limit", "20"], &bytes(&role));
     let begin = Instant::now();
+    // The first try is over when the second has begun; before that, nothing could make it pass.
+    while std::fs::read_to_string(&tries).unwrap_or_default().lines().count() < 2 {
+        assert!(begin.elapsed() < Duration::from_secs(10), "it is not tried again");
+        thread::sleep(Duration::from_millis(10));
+    }
     tree.write("/flag", "");
     let output = waiting.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert!(tree.read("/tries").lines().count() >= 2);
     assert!(begin.elapsed() < Duration::from_secs(10), "it does not wait for its limit");
 }
 

@@ -6,7 +6,7 @@
 mod common;
 
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, lchown};
+use std::os::unix::fs::{PermissionsExt, chown, lchown};
 
 use common::{KEY, Tree, bytes, file, is_root, json_of, of, report, role, user};
 use orch_model::config::Role;
@@ -92,6 +92,33 @@ fn a_link_never_leads_out_of_the_node() {
 }
 
 #[test]
+fn what_is_asked_of_a_tree_is_never_answered_by_this_machine() {
+    let outside = tempfile::tempdir().unwrap();
+    fs::write(outside.path().join("Berlin"), "TZif").unwrap();
+    let tree = Tree::new();
+    tree.link("/usr/share/zoneinfo/Europe", outside.path());
+    tree.link("/usr/share/zoneinfo/Here", outside.path().join("Berlin"));
+    for zone in ["Europe/Berlin", "Here"] {
+        let mut role = role();
+        role.timezone = zone.parse().unwrap();
+        assert!(tree.apply(&role).error.unwrap().contains("is not installed"), "{zone}");
+    }
+    // The tables of accounts lie where the link leads within the tree, and so does their lock.
+    let tree = Tree::new();
+    let etc = outside.path().join("etc");
+    fs::create_dir_all(&etc).unwrap();
+    fs::create_dir_all(tree.at(outside.path().parent().unwrap().to_str().unwrap())).unwrap();
+    fs::create_dir_all(tree.at(outside.path().to_str().unwrap())).unwrap();
+    fs::rename(tree.at("/etc"), tree.at(etc.to_str().unwrap())).unwrap();
+    tree.link("/etc", &etc);
+    let mut role = role();
+    role.users = vec![user("ops")];
+    tree.apply(&role);
+    assert_eq!(fs::read_dir(&etc).unwrap().count(), 0);
+    assert!(tree.at(etc.to_str().unwrap()).join(".pwd.lock").exists());
+}
+
+#[test]
 fn links_in_a_circle_are_refused() {
     let tree = Tree::new();
     tree.link("/opt/a", "b");
@@ -126,6 +153,8 @@ fn places_that_are_the_kernels_or_orchs_own_are_refused_under_any_name() {
         ("/opt/by-link/x", "orch's own"),
         ("/opt/to-proc/x", "the kernel"),
         ("/opt/to-etc/passwd", "access.users"),
+        ("/etc/sudoers.d/orch-ops", "access.users"),
+        ("/opt/to-etc/sudoers.d/orch-anybody", "access.users"),
     ] {
         let tree = Tree::new();
         tree.folder("/proc");
@@ -139,13 +168,11 @@ fn places_that_are_the_kernels_or_orchs_own_are_refused_under_any_name() {
         let report = tree.apply(&role);
         let detail = of(&report.resources, "file", path).detail.clone().unwrap();
         assert!(detail.contains(words), "{path}: {detail}");
-        if !path.contains("/new/") {
-            let seen = tree.inspect(&role);
-            assert!(
-                of(&seen.resources, "file", path).detail.as_ref().unwrap().contains(words),
-                "{path}: {seen:?}"
-            );
-        }
+        let seen = tree.inspect(&role);
+        assert!(
+            of(&seen.resources, "file", path).detail.as_ref().unwrap().contains(words),
+            "{path}: {seen:?}"
+        );
         assert_eq!(tree.read("/etc/passwd"), passwd);
         assert!(!tree.at("/var/lib/orch/new").exists());
     }
@@ -159,6 +186,40 @@ fn two_files_at_one_place_are_both_refused() {
     let report = tree.apply(&role);
     assert!(report.error.unwrap().contains("two files there"));
     assert!(!tree.at("/opt/x").exists());
+    // Also where the two are called differently, and where what is between is yet to be made.
+    tree.folder("/run");
+    tree.link("/var/run", "/run");
+    for name in ["x", "deep/x"] {
+        role.files = vec![file(&format!("/var/run/{name}"), "one"), file(&format!("/run/{name}"), "two")];
+        let report = tree.apply(&role);
+        assert_eq!(report.error.unwrap().matches("two files there").count(), 2);
+        assert!(!tree.at("/run").join(name).exists());
+    }
+}
+
+#[test]
+fn a_file_in_the_place_of_a_users_keys_is_refused_by_any_name() {
+    let tree = Tree::new();
+    tree.write("/etc/passwd", "root:x:0:0::/root:/bin/sh\nold:x:1500:1500::/srv/old:/bin/sh\n");
+    tree.link("/opt/homes", "/home");
+    let mut role = role();
+    role.users = vec![user("root"), user("new"), user("old")];
+    for path in [
+        "/root/.ssh/authorized_keys",
+        "/home/new/.ssh/authorized_keys",
+        "/opt/homes/new/.ssh/authorized_keys",
+        "/srv/old/.ssh/authorized_keys",
+    ] {
+        role.files = vec![file(path, "planted")];
+        for _ in 0..2 {
+            let why = of(&tree.apply(&role).resources, "file", path).detail.clone().unwrap();
+            assert!(why.contains("`access.users`"), "{path}: {why}");
+        }
+    }
+    role.users = vec![user("new")];
+    role.files = vec![file("/srv/old/.ssh/authorized_keys", "nobody else writes it")];
+    role.files[0].owner = "old".parse().unwrap();
+    assert_eq!(tree.apply(&role).status, ApplyStatus::Complete);
 }
 
 #[test]
@@ -190,6 +251,47 @@ fn no_text_is_ever_run() {
     assert!(tree.read("/home/ops/.ssh/authorized_keys").contains(nasty));
     assert!(!std::path::Path::new("/tmp/orch-pwned").exists());
     assert!(!tree.apply(&role).changed());
+}
+
+/// A program that writes down each of its words on a line of its own, and fails.
+fn recorder(tree: &Tree, path: &str) {
+    let log = tree.at("/argv").display().to_string();
+    tree.program(path, &format!("for word; do printf '%s\\n' \"$word\" >> '{log}'; done; exit 1"));
+}
+
+#[test]
+fn every_word_reaches_a_program_as_one_word() {
+    let tree = Tree::new();
+    for program in ["apt-get", "dpkg-query", "visudo", "sudo", "sshd", "systemctl"] {
+        recorder(&tree, &format!("/usr/bin/{program}"));
+    }
+    tree.folder("/run/systemd/system");
+    tree.write("/etc/ssh/sshd_config", "");
+    let mut role = role();
+    role.packages =
+        ["g++", "libc6:amd64", "vim=2:9.0~rc1-1", "a@b/c"].map(|name| name.parse().unwrap()).into();
+    role.services.enable = vec!["getty@tty1.service".parse().unwrap()];
+    role.services.disable = vec!["a:b_c-d.mount".parse().unwrap()];
+    role.users = vec![user("_a-b")];
+    role.users[0].sudo = true;
+    tree.apply(&role);
+    let argv = tree.read("/argv");
+    let words: Vec<&str> = argv.lines().collect();
+    for wanted in ["g++", "libc6:amd64", "vim=2:9.0~rc1-1", "a@b/c", "getty@tty1.service", "a:b_c-d.mount"] {
+        let places = words.iter().enumerate().filter(|(_, word)| **word == wanted);
+        assert!(places.clone().count() > 0, "{wanted} arrives whole: {words:?}");
+        for (place, _) in places {
+            let before = words[..place].iter().rposition(|word| *word == "--").expect("after the options");
+            assert!(
+                words[before..place].iter().all(|word| *word == "--" || !word.starts_with('-')),
+                "{words:?}"
+            );
+        }
+    }
+    let drafts = words.windows(2).filter(|pair| pair[0] == "-f").map(|pair| pair[1]);
+    let drafts: Vec<&str> = drafts.collect();
+    assert_eq!(drafts.len(), 2, "visudo and sshd are shown one file each: {words:?}");
+    assert!(drafts.iter().all(|draft| draft.starts_with(tree.at("/etc").to_str().unwrap())), "{drafts:?}");
 }
 
 #[test]
@@ -292,7 +394,14 @@ fn keys_are_not_written_through_what_a_user_planted_at_home() {
     let dangling = trapped_home(|tree| tree.link("/home/ops/.ssh/authorized_keys", "/etc/cron.d/evil"));
     let file_for_folder = trapped_home(|tree| tree.write("/home/ops/.ssh", "not a folder"));
     let folder_for_file = trapped_home(|tree| tree.folder("/home/ops/.ssh/authorized_keys"));
-    for (tree, role) in [folder_link, file_link, dangling, file_for_folder, folder_for_file] {
+    let second_name = trapped_home(|tree| {
+        tree.folder("/home/ops/.ssh");
+        if is_root() {
+            chown(tree.at("/home/ops/.ssh"), Some(1000), Some(1000)).unwrap();
+        }
+        fs::hard_link(tree.at("/etc/shadow"), tree.at("/home/ops/.ssh/authorized_keys")).unwrap();
+    });
+    for (tree, role) in [folder_link, file_link, dangling, file_for_folder, folder_for_file, second_name] {
         let shadow = tree.read("/etc/shadow");
         let report = tree.apply(&role);
         assert_eq!(report.status, ApplyStatus::Failed);

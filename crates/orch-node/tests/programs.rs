@@ -56,9 +56,9 @@ fn all_missing_packages_are_installed_in_one_call_and_reported_each() {
     assert_eq!((changed("htop"), changed("vim"), changed("libc6:amd64")), (true, false, true));
     assert_eq!(
         calls(&tree),
-        [
-            "noninteractive -y -q --no-install-recommends -o DPkg::Lock::Timeout=120 install -- htop libc6:amd64"
-        ]
+        ["noninteractive -q -y -o DPkg::Lock::Timeout=120 -o APT::Cmd::Pattern-Only=true \
+             -o Dpkg::Options::=--force-confdef -o Dpkg::Options::=--force-confold \
+             --no-install-recommends install -- htop libc6:amd64"]
     );
     assert!(!tree.apply(&role).changed());
     assert_eq!(calls(&tree).len(), 1);
@@ -76,6 +76,31 @@ fn a_package_that_cannot_be_had_keeps_no_other_out() {
         calls(&tree).iter().any(|call| call.ends_with("update")),
         "the lists are fetched before giving up"
     );
+}
+
+#[test]
+fn where_apt_cannot_fetch_its_lists_what_it_said_first_is_told() {
+    let tree = with_apt("");
+    let script = "case \" $* \" in *' update '*) echo 'E: no network' >&2; exit 100;; esac
+        echo 'E: dpkg has no room' >&2; exit 100";
+    tree.program("/usr/bin/apt-get", script);
+    let why = tree.apply(&with_packages(&["htop"])).error.unwrap();
+    assert!(why.contains("dpkg has no room") && !why.contains("no network"), "{why}");
+}
+
+#[test]
+fn a_package_run_that_was_cut_is_brought_to_its_end_before_apt_is_asked_again() {
+    let tree = with_apt("");
+    let db = tree.at("/db").display().to_string();
+    let apt = tree.read("/usr/bin/apt-get");
+    let apt = apt.strip_prefix("#!/bin/sh\n").unwrap();
+    tree.write("/db/is-cut", "");
+    let refusal =
+        format!("test -e '{db}/is-cut' && {{ echo 'E: dpkg was interrupted' >&2; exit 100; }}\n{apt}");
+    tree.program("/usr/bin/apt-get", &refusal);
+    tree.program("/usr/bin/dpkg", &format!("test \"$3 $4\" = '--configure -a' && rm '{db}/is-cut'"));
+    let report = tree.apply(&with_packages(&["htop"]));
+    assert_eq!(report.status, ApplyStatus::Complete, "{report:?}");
 }
 
 #[test]
@@ -124,6 +149,12 @@ fn other_package_managers_are_found_by_their_programs() {
 /// A tree on which systemd seems to run; the state of units is in files.
 fn with_systemd() -> Tree {
     let tree = Tree::new();
+    stand_in_for_systemd(&tree);
+    tree
+}
+
+/// Like the real one, it fails for units that it does not know, but for telling so.
+fn stand_in_for_systemd(tree: &Tree) {
     tree.folder("/run/systemd/system");
     tree.folder("/db");
     let db = tree.at("/db").display().to_string();
@@ -132,7 +163,11 @@ fn with_systemd() -> Tree {
         &format!(
             "verb=$1; for unit; do :; done
              echo \"$*\" >> '{db}/calls'
-             test -e \"{db}/$unit\" || {{ echo LoadState=not-found; echo ActiveState=inactive; exit 0; }}
+             case $verb in daemon-reload) sed -i s/Reload=yes/Reload=no/ '{db}'/*; exit 0;; esac
+             if ! test -e \"{db}/$unit\"; then
+                 test $verb = show || {{ echo \"Unit $unit could not be found.\" >&2; exit 5; }}
+                 echo LoadState=not-found; echo ActiveState=inactive; exit 0
+             fi
              case $verb in
                  show) cat \"{db}/$unit\";;
                  enable) printf 'LoadState=loaded\\nActiveState=active\\nUnitFileState=enabled\\n' > \"{db}/$unit\";;
@@ -140,7 +175,6 @@ fn with_systemd() -> Tree {
              esac"
         ),
     );
-    tree
 }
 
 const RUNS: &str = "LoadState=loaded\nActiveState=active\nUnitFileState=enabled\n";
@@ -166,6 +200,29 @@ fn services_are_made_to_run_and_to_rest() {
 }
 
 #[test]
+fn a_service_whose_file_has_changed_is_started_anew_also_after_a_cut() {
+    let tree = with_systemd();
+    tree.write("/db/chrony", &format!("{RUNS}NeedDaemonReload=yes\n"));
+    let mut role = role();
+    role.services.enable = vec!["chrony".parse().unwrap()];
+    let seen = tree.inspect(&role);
+    assert!(
+        of(&seen.resources, "service", "chrony").detail.as_ref().unwrap().contains("its file has changed")
+    );
+    let script = refuse(&tree, "restart");
+    assert_eq!(tree.apply(&role).status, ApplyStatus::Failed);
+    assert_eq!(tree.inspect(&role).drift().filter(|one| one.kind == "service").count(), 1);
+
+    tree.program("/usr/bin/systemctl", &script);
+    tree.write("/db/calls", "");
+    let report = tree.apply(&role);
+    assert_eq!(report.status, ApplyStatus::Complete, "{report:?}");
+    assert!(calls(&tree).contains(&"restart -- chrony".into()), "{:?}", calls(&tree));
+    assert!(!tree.apply(&role).changed());
+    assert_eq!(calls(&tree).iter().filter(|call| call.starts_with("restart")).count(), 1);
+}
+
+#[test]
 fn services_are_skipped_where_there_is_no_systemd() {
     let tree = Tree::new();
     let mut role = role();
@@ -181,17 +238,38 @@ fn fail2ban_is_installed_configured_and_run_and_its_jail_goes_when_it_is_unwante
     role.fail2ban = true;
     let report = Tree::new().apply(&role);
     assert!(of(&report.resources, "fail2ban", "sshd").skipped.as_ref().unwrap().contains("systemd"));
-    let tree = with_systemd();
-    tree.program("/usr/bin/fail2ban-server", "");
-    tree.write("/db/fail2ban.service", RESTS);
+    // The package brings the program and its unit.
+    let tree = with_apt("");
+    stand_in_for_systemd(&tree);
+    let apt = tree.read("/usr/bin/apt-get");
+    let root = tree.at("/").display().to_string();
+    let brings = format!(
+        "{}\nprintf '{}' > '{root}/db/fail2ban.service'; cp /bin/true '{root}/usr/bin/fail2ban-server'",
+        apt.strip_prefix("#!/bin/sh\n").unwrap(),
+        RESTS.replace('\n', "\\n"),
+    );
+    tree.program("/usr/bin/apt-get", &brings);
     let report = tree.apply(&role);
     assert_eq!(report.status, ApplyStatus::Complete, "{report:?}");
+    assert_eq!(tree.read("/db/installed"), "fail2ban\n");
+    assert_eq!(tree.read("/db/fail2ban.service"), RUNS);
     assert!(tree.read("/etc/fail2ban/jail.d/orch.local").contains("[sshd]\nenabled = true\nport = 22\n"));
     assert!(!tree.apply(&role).changed());
     role.fail2ban = false;
     assert!(tree.apply(&role).changed());
     assert!(!tree.at("/etc/fail2ban/jail.d/orch.local").exists());
+    assert_eq!(tree.read("/db/fail2ban.service"), RESTS);
     assert!(!tree.apply(&role).changed());
+}
+
+#[test]
+fn fail2ban_that_somebody_removed_by_hand_can_be_unwanted_all_the_same() {
+    let tree = with_systemd();
+    tree.write("/etc/fail2ban/jail.d/orch.local", "left");
+    let report = tree.apply(&role());
+    assert_eq!(report.status, ApplyStatus::Complete, "{report:?}");
+    assert!(!tree.at("/etc/fail2ban/jail.d/orch.local").exists());
+    assert!(!tree.apply(&role()).changed());
 }
 
 /// A tree with an SSH server that likes a configuration where `script` succeeds; `$3` is the file that it is shown.
@@ -213,9 +291,12 @@ fn settings_of_the_ssh_server_count_only_once_it_finds_them_good() {
     assert!(why.contains("bad configuration"), "{why}");
     let left = std::fs::read_dir(tree.at("/etc/ssh/sshd_config.d")).unwrap().count();
     assert_eq!((left, tree.at("/etc/ssh/.orch-trial").exists()), (0, false));
+    // What it is shown includes the draft by its name.
     tree.program(
         "/usr/sbin/sshd",
-        "test \"$1 $2\" = '-t -f' && grep -q '^PermitRootLogin prohibit-password$' \"$3\"",
+        "test \"$1 $2\" = '-t -f' || exit 1
+         included=$(sed -n 's/^Include \"\\(.*\\)\"$/\\1/p' \"$3\")
+         grep -q '^PermitRootLogin prohibit-password$' \"$included\"",
     );
     let report = tree.apply(&role());
     assert_eq!(report.status, ApplyStatus::Complete, "{report:?}");
@@ -255,10 +336,32 @@ fn who_says_otherwise_before_us_is_named() {
 fn a_servers_file_that_the_configuration_brings_is_not_changed_behind_its_back() {
     let tree = with_sshd("", "exit 0");
     let mut role = role();
-    role.files = vec![file("/etc/ssh/sshd_config", &format!("# all mine\n{INCLUDE}"))];
-    tree.apply(&role);
+    let mine = format!("# all mine\n{INCLUDE}");
+    role.files = vec![file("/etc/ssh/sshd_config", &mine)];
     let report = tree.apply(&role);
-    assert_eq!((report.status, report.changed()), (ApplyStatus::Complete, false), "{report:?}");
+    assert_eq!(report.status, ApplyStatus::Complete, "the first time is enough: {report:?}");
+    assert_eq!(tree.read("/etc/ssh/sshd_config"), mine);
+    assert!(!tree.apply(&role).changed());
+    // One that leaves ours out is not changed either, and that is told.
+    role.files = vec![file("/etc/ssh/sshd_config", "# all mine\n")];
+    let error = tree.apply(&role).error.unwrap();
+    assert!(error.contains("does not include"), "{error}");
+    assert_eq!(tree.read("/etc/ssh/sshd_config"), "# all mine\n");
+}
+
+#[test]
+fn a_server_is_told_of_its_files_that_the_configuration_brings() {
+    let tree = with_systemd();
+    tree.write("/etc/ssh/sshd_config", INCLUDE);
+    tree.program("/usr/sbin/sshd", "exit 0");
+    tree.write("/db/ssh.service", RUNS);
+    let mut role = role();
+    tree.apply(&role);
+    tree.write("/db/calls", "");
+    role.files = vec![file("/etc/ssh/sshd_config.d/90-mine.conf", "X11Forwarding no\n")];
+    assert_eq!(tree.apply(&role).status, ApplyStatus::Complete);
+    assert!(calls(&tree).contains(&"reload -- ssh.service".into()), "{:?}", calls(&tree));
+    assert!(!tree.apply(&role).changed());
 }
 
 #[test]
@@ -267,6 +370,19 @@ fn the_real_ssh_server_agrees_with_what_is_written() {
         println!("skipped: needs root and sshd");
         return;
     }
+    let tree = with_real_sshd();
+    let own = tree.read("/etc/ssh/sshd_config");
+    tree.write("/etc/ssh/sshd_config", &format!("{INCLUDE}{own}"));
+    let report = tree.apply(&role());
+    assert_eq!(report.status, ApplyStatus::Complete, "{report:?}");
+    // The control: it does refuse what it should.
+    tree.write("/etc/ssh/sshd_config", &format!("{INCLUDE}{own}Nonsense yes\n"));
+    std::fs::remove_file(tree.at(OURS)).unwrap();
+    assert!(tree.apply(&role()).error.unwrap().contains("Nonsense"));
+}
+
+/// A tree whose SSH server is this machine's, and has a key.
+fn with_real_sshd() -> Tree {
     let tree = Tree::new();
     let key = tree.at("/etc/ssh/host_key");
     tree.folder("/etc/ssh");
@@ -276,14 +392,43 @@ fn the_real_ssh_server_agrees_with_what_is_written() {
         .status()
         .unwrap();
     assert!(made.success());
-    tree.write("/etc/ssh/sshd_config", &format!("{INCLUDE}HostKey {}\n", key.display()));
+    tree.write("/etc/ssh/sshd_config", &format!("HostKey {}\n", key.display()));
     tree.program("/usr/sbin/sshd", "mkdir -p /run/sshd; exec /usr/sbin/sshd \"$@\"");
-    let report = tree.apply(&role());
-    assert_eq!(report.status, ApplyStatus::Complete, "{report:?}");
-    // The control: it does refuse what it should.
-    tree.write("/etc/ssh/sshd_config", &format!("{INCLUDE}HostKey {}\nNonsense yes\n", key.display()));
-    std::fs::remove_file(tree.at(OURS)).unwrap();
+    tree
+}
+
+#[test]
+fn the_real_ssh_server_is_shown_everything_that_will_count() {
+    if !Path::new("/usr/sbin/sshd").exists() || !is_root() {
+        println!("skipped: needs root and sshd");
+        return;
+    }
+    // Nobody reads this file yet; the include that orch would add is what makes it count.
+    let tree = with_real_sshd();
+    let own = tree.read("/etc/ssh/sshd_config");
+    tree.write("/etc/ssh/sshd_config.d/10-left.conf", "Nonsense yes\n");
     assert!(tree.apply(&role()).error.unwrap().contains("Nonsense"));
+    assert_eq!(tree.read("/etc/ssh/sshd_config"), own);
+    assert!(!tree.at(OURS).exists());
+    tree.write("/etc/ssh/sshd_config.d/10-left.conf", "X11Forwarding no\n");
+    assert_eq!(tree.apply(&role()).status, ApplyStatus::Complete);
+    assert_eq!(tree.read("/etc/ssh/sshd_config"), format!("{INCLUDE}{own}"));
+
+    // What the configuration brings is judged like what orch writes by itself.
+    for (path, content) in [
+        ("/etc/ssh/sshd_config".to_string(), format!("{INCLUDE}{own}Nonsense yes\n")),
+        ("/etc/ssh/sshd_config.d/90-mine.conf".to_string(), "Nonsense yes\n".to_string()),
+    ] {
+        let before = (tree.read("/etc/ssh/sshd_config"), tree.read(OURS));
+        let mut role = role();
+        role.files = vec![file(&path, &content)];
+        let why = of(&tree.apply(&role).resources, "file", &path).detail.clone().unwrap();
+        assert!(why.contains("Nonsense"), "{why}");
+        assert_eq!((tree.read("/etc/ssh/sshd_config"), tree.read(OURS)), before);
+        role.files[0].content = content.replace("Nonsense yes", "X11Forwarding no");
+        let report = tree.apply(&role);
+        assert_eq!(report.status, ApplyStatus::Complete, "{report:?}");
+    }
 }
 
 /// Has systemd refuse this verb until [`with_systemd`]'s own program is back, which is given.

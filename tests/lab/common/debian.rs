@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
-use super::{Need, lacks};
+use super::{Need, lacks, skip_unless_required};
 
 /// What is in it besides the smallest system that can install packages.
 const PACKAGES: &str =
@@ -26,6 +26,7 @@ const RECIPE: &str = "1";
 
 /// Where the root file system is. Where it cannot be had, the test's name and the reason are said, and the test has to
 /// return.
+#[track_caller]
 pub(crate) fn debian() -> Option<&'static Path> {
     static MADE: OnceLock<Result<PathBuf, String>> = OnceLock::new();
     let needs = ["debootstrap", "setpriv", "unshare", "nsenter", "mkfs.ext4", "tar"].map(Need::Program);
@@ -35,7 +36,7 @@ pub(crate) fn debian() -> Option<&'static Path> {
     match MADE.get_or_init(find_or_make) {
         Ok(path) => Some(path),
         Err(reason) => {
-            eprintln!("{}: skipped: {reason}", std::thread::current().name().unwrap_or("a test"));
+            skip_unless_required(reason);
             None
         }
     }

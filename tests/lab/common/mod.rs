@@ -9,6 +9,7 @@ mod need;
 mod outcome;
 mod processes;
 mod running;
+mod session;
 mod site;
 mod timeline;
 
@@ -25,10 +26,11 @@ pub(crate) use footprint::Footprint;
 pub(crate) use gate::Gate;
 pub(crate) use guard::Guard;
 pub(crate) use leaks::{assert_nothing_is_left, assert_nothing_stays};
-pub(crate) use need::{Need, lacks, skip};
+pub(crate) use need::{Need, is_there, lacks, skip, skip_unless_required};
 pub(crate) use outcome::Outcome;
 pub(crate) use processes::{all as all_processes, command_of, inits, is_alive, speaking_of};
 pub(crate) use running::{Running, kill};
+pub(crate) use session::Session;
 pub(crate) use site::{TIMEOUTS, node, spec};
 pub(crate) use timeline::{Timeline, most_at_once, name_of};
 
@@ -119,6 +121,18 @@ impl Lab {
         let text = fs::read(self.machine(name).join("boot.json")).ok()?;
         let boot: Json = serde_json::from_slice(&text).unwrap();
         i32::try_from(boot["init"]["pid"].as_i64()?).ok()
+    }
+
+    /// Whether somebody in a running machine listens on a port.
+    pub(crate) fn listens(&self, name: &str, port: u16) -> bool {
+        let init = self.init(name).unwrap();
+        let sockets = ["tcp", "tcp6"].map(|table| fs::read_to_string(format!("/proc/{init}/net/{table}")));
+        // In the kernel's words: the port of this side, and the state of one that listens.
+        let is_it = |line: &str| {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            matches!(words[..], [_, here, _, "0A", ..] if here.ends_with(&format!(":{port:04X}")))
+        };
+        sockets.into_iter().flatten().any(|table| table.lines().any(is_it))
     }
 
     /// The root of a running machine, seen from outside.

@@ -1,10 +1,18 @@
 //! What became of one run of the program.
 
-use std::process::{Command, Output};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process_group};
 
 use serde_json::Value as Json;
 
 use super::timeline::name_of;
+
+/// How long one command may take: longer than any does on the slowest computer, and shorter than whoever waits for a test.
+const LIMIT: Duration = Duration::from_mins(2);
 
 /// What became of one run of the program.
 pub(crate) struct Outcome {
@@ -16,8 +24,37 @@ pub(crate) struct Outcome {
 
 impl Outcome {
     /// Runs a command to its end.
+    #[track_caller]
     pub(crate) fn of(command: &mut Command, words: &str) -> Self {
-        Self::from_output(&command.output().unwrap(), words)
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+        Self::at_end(command.spawn().unwrap(), words, LIMIT)
+    }
+
+    /// Waits for a program that leads a group of processes. Where it takes too long, all of them are ended, and the test
+    /// fails with what was said.
+    #[track_caller]
+    pub(crate) fn at_end(child: Child, words: &str, limit: Duration) -> Self {
+        let group = Pid::from_child(&child);
+        let (tell, told) = mpsc::channel();
+        std::thread::spawn(move || tell.send(child.wait_with_output().unwrap()));
+        let in_time = told.recv_timeout(limit);
+        let is_late = in_time.is_err();
+        let output = in_time.or_else(|_| {
+            let _ = kill_process_group(group, Signal::KILL);
+            // Somebody outside of the group may hold on to the output.
+            told.recv_timeout(Duration::from_secs(10))
+        });
+        let outcome = output.ok().map(|output| Self::from_output(&output, words));
+        let said = outcome.as_ref().map_or("nothing, to its end", |outcome| &outcome.stdout);
+        let errors = outcome.as_ref().map_or("", |outcome| &outcome.stderr);
+        assert!(!is_late, "`{words}` takes longer than {limit:?}\n--- stdout\n{said}\n--- stderr\n{errors}");
+        outcome.unwrap()
+    }
+
+    /// The same with the usual limit.
+    #[track_caller]
+    pub(crate) fn soon(child: Child, words: &str) -> Self {
+        Self::at_end(child, words, LIMIT)
     }
 
     /// What became of a program that has ended.
@@ -86,4 +123,16 @@ impl Outcome {
         assert!(document.is_ok(), "`orch {words}` gave no JSON document: {document:?}\n{stdout}\n{stderr}");
         document.unwrap()
     }
+}
+
+#[test]
+fn a_command_that_never_ends_is_ended_with_what_it_started_and_fails_with_what_it_said() {
+    let mut command = Command::new("sh");
+    command.args(["-c", "echo begun; sleep 617 & sleep 617"]).process_group(0);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let limit = Duration::from_millis(300);
+    let failed = std::thread::spawn(move || Outcome::at_end(child, "it", limit)).join();
+    let why = failed.err().unwrap().downcast::<String>().unwrap();
+    assert!(why.contains("takes longer") && why.contains("begun"), "{why}");
+    super::wait_until("its helpers are ended", || super::speaking_of("sleep 617").is_empty());
 }

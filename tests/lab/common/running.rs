@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
+use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -19,7 +20,8 @@ pub(crate) struct Running {
 impl Running {
     pub(crate) fn start(command: &mut Command, words: &str) -> Self {
         let said = tempfile::tempfile().unwrap();
-        let child = command.stdout(Stdio::piped()).stderr(said.try_clone().unwrap()).spawn().unwrap();
+        let command = command.stdout(Stdio::piped()).stderr(said.try_clone().unwrap());
+        let child = command.process_group(0).spawn().unwrap();
         Self { child: Some(child), words: words.to_owned(), said }
     }
 
@@ -45,9 +47,9 @@ impl Running {
     }
 
     /// Waits for its end.
+    #[track_caller]
     pub(crate) fn end(mut self) -> Outcome {
-        let output = self.child.take().unwrap().wait_with_output().unwrap();
-        let mut outcome = Outcome::from_output(&output, &self.words);
+        let mut outcome = Outcome::soon(self.child.take().unwrap(), &self.words);
         outcome.stderr = self.said();
         outcome
     }

@@ -1,7 +1,7 @@
 //! Two drivers at once.
 
 use super::{CREATE, DESTROY, NEEDS, STATUS, edit, made, motd, start_configuring};
-use crate::common::{Gate, assert_nothing_is_left, lacks};
+use crate::common::{Gate, assert_nothing_is_left, lacks, wait_until};
 
 #[test]
 fn a_second_driver_is_told_who_has_the_host_and_whoever_only_looks_is_not_kept_waiting() {
@@ -17,7 +17,10 @@ fn a_second_driver_is_told_who_has_the_host_and_whoever_only_looks_is_not_kept_w
         told.says(&format!("process {}", first.pid()));
     }
     lab.orch("plan -M lab -H father --json").ends_with(0);
-    lab.orch(&format!("{STATUS} --only b"));
+    // The other node is done, and whoever looks sees it while the first is still being worked on.
+    let complete = || lab.orch(&format!("{STATUS} --only b")).code == 0;
+    wait_until("the other node is seen to be done", complete);
+    assert!(gate.is_waited_at());
     lab.orch("exec -M lab -H father --only b -- true").ends_with(0);
     drop(gate);
     first.end().ends_with(0).every_node_is("changed");

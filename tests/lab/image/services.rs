@@ -1,10 +1,7 @@
 //! What systemd does on a node: services, timers, health, fail2ban, and the SSH server's own settings.
 
-use std::io::{BufRead, BufReader, Write};
-use std::process::Stdio;
-
 use super::{DebianLab, MACHINE};
-use crate::common::{ORCH, wait_until};
+use crate::common::{ORCH, Session, wait_until};
 
 const SERVICES: &str = "
 schema_version: 1
@@ -38,6 +35,34 @@ fn services_run_or_rest_as_asked_and_what_somebody_changes_is_shown_and_healed()
     assert_eq!((state("beacon"), state("idler")), ("active\nenabled".into(), "inactive\ndisabled".into()));
     lab.all("status").ends_with(0).every_node_is("as-wanted");
     lab.all("config").ends_with(0).every_node_is("unchanged");
+
+    // What runs is what the file says, also once that is something else.
+    let command = || {
+        let pid = lab.says(MACHINE, &["systemctl", "show", "-P", "MainPID", "beacon"]);
+        lab.says(MACHINE, &["cat", &format!("/proc/{pid}/cmdline")])
+    };
+    assert!(command().contains("infinity"), "{}", command());
+    lab.write("specs/plain.yaml", &SERVICES.replacen("sleep infinity", "sleep 1000001", 1));
+    lab.all("config").ends_with(0).every_node_is("changed");
+    assert!(command().contains("1000001"), "{}", command());
+    lab.all("status").ends_with(0).every_node_is("as-wanted");
+    lab.all("config").ends_with(0).every_node_is("unchanged");
+    lab.destroy();
+}
+
+#[test]
+fn what_is_to_be_done_once_is_healthy_once_it_was() {
+    let bare = "schema_version: 1\n";
+    let Some(lab) = DebianLab::with_spec(bare) else { return };
+    lab.all("create").ends_with(0);
+    let unit = "[Service]\nType=oneshot\nExecStart=/bin/true\n[Install]\nWantedBy=multi-user.target\n";
+    lab.put(MACHINE, "etc/systemd/system/once.service", unit);
+    lab.says(MACHINE, &["systemctl", "enable", "once"]);
+    lab.write("specs/plain.yaml", &format!("{bare}health: [{{ unit: once.service }}]\n"));
+    lab.orch("status -M lab -H father").says("unit once.service: it is inactive");
+    lab.says(MACHINE, &["systemctl", "start", "once"]);
+    lab.all("config").ends_with(0);
+    lab.all("status").ends_with(0).every_node_is("as-wanted");
     lab.destroy();
 }
 
@@ -95,25 +120,46 @@ fn fail2ban_watches_the_port_that_ssh_has() {
 fn another_port_for_ssh_cuts_no_connection() {
     let Some(lab) = DebianLab::with_spec("schema_version: 1\nhealth: [{ tcp: 22 }]\n") else { return };
     lab.all("create").ends_with(0);
-    let mut session = lab.command("ssh -M lab -H father web -- cat");
-    let mut session =
-        session.stdin(Stdio::piped()).stdout(Stdio::piped()).env("ORCH_NODE", ORCH).spawn().unwrap();
-    let (mut to, mut from) = (session.stdin.take().unwrap(), BufReader::new(session.stdout.take().unwrap()));
-    let mut answers = |word: &str| {
-        writeln!(to, "{word}").unwrap();
-        let mut line = String::new();
-        from.read_line(&mut line).unwrap();
-        assert_eq!(line.trim(), word);
-    };
-    answers("before");
+    let is_open = |port| lab.listens(MACHINE, port);
+    assert!(is_open(22) && !is_open(2222));
+    let mut session = Session::open(lab.command("ssh -M lab -H father web -- cat").env("ORCH_NODE", ORCH));
+    session.assert_answers("before");
     lab.write("postures/dev.yaml", "ssh: { port: 2222 }\n");
     lab.write("specs/plain.yaml", "schema_version: 1\nhealth: [{ tcp: 2222 }]\n");
     lab.all("config").ends_with(0).every_node_is("changed");
-    answers("after");
-    drop(to);
-    session.wait().unwrap();
+    session.assert_answers("after");
+    session.close();
     lab.orch("exec -M lab -H father -- true").ends_with(0);
     lab.all("status").ends_with(0).every_node_is("as-wanted");
-    assert!(!lab.says(MACHINE, &["ss", "-Hltn"]).contains(":22 "));
+    assert!(!is_open(22) && is_open(2222));
+    lab.destroy();
+}
+
+#[test]
+fn a_servers_file_that_the_configuration_brings_counts_at_once_or_not_at_all() {
+    let bare = "schema_version: 1\n";
+    let Some(lab) = DebianLab::with_spec(bare) else { return };
+    lab.all("create").ends_with(0);
+    let path = "/etc/ssh/sshd_config.d/60-mine.conf";
+    let bring = |line: &str| {
+        lab.write(
+            "specs/plain.yaml",
+            &format!("{bare}files: [{{ path: {path}, content: \"{line}\\n\" }}]\n"),
+        );
+    };
+    bring("Nonsense yes");
+    lab.orch("config -M lab -H father").ends_with(1).says("Nonsense");
+    assert!(!lab.root(MACHINE).join(&path[1..]).exists());
+    let reloads = || {
+        let log = lab.says(MACHINE, &["journalctl", "--no-pager", "-u", "ssh"]);
+        log.matches("Received SIGHUP; restarting.").count()
+    };
+    let before = reloads();
+    bring("MaxAuthTries 3");
+    lab.all("config").ends_with(0).every_node_is("changed");
+    assert!(lab.says(MACHINE, &["sshd", "-T"]).contains("maxauthtries 3"));
+    wait_until("the server is told", || reloads() > before);
+    lab.all("status").ends_with(0).every_node_is("as-wanted");
+    lab.all("config").ends_with(0).every_node_is("unchanged");
     lab.destroy();
 }

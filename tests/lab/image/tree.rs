@@ -5,7 +5,7 @@ use std::fs;
 use std::process::Command;
 
 use super::{DebianLab, MACHINE, WEB, host};
-use crate::common::{debian, debian_archive};
+use crate::common::{debian, debian_archive, spec};
 
 #[test]
 fn an_archive_makes_the_same_machine_as_its_folder() {
@@ -57,9 +57,12 @@ fn an_image_without_an_ssh_server_is_entered_directly() {
     tar.args(["--exclude=./usr/sbin/sshd", "--exclude=ssh*.service", "--exclude=./usr/bin/sudo"]);
     assert!(tar.status().unwrap().success());
     lab.write("hosts/father.yaml", &host(&[("debian", &folder)]));
-    lab.all("create").ends_with(0).every_node_is("changed");
-    lab.assert_all_is_up(MACHINE);
+    // Whoever is promised sudo on a machine without it is told.
+    lab.all("create").ends_with(1).says("sudo ops: sudo is not installed");
     assert_eq!(lab.says(MACHINE, &["cat", "/etc/motd"]), "as wanted");
+    lab.write("specs/plain.yaml", &spec("as wanted").replace("sudo: true", "sudo: false"));
+    lab.all("create").ends_with(0);
+    lab.assert_all_is_up(MACHINE);
     assert_eq!(lab.orch("exec -M lab -H father -- id -un").ends_with(0).stdout.lines().last(), Some("root"));
     lab.all("create").ends_with(0).every_node_is("unchanged");
     lab.all("status").ends_with(0).every_node_is("as-wanted");

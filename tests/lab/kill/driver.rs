@@ -16,7 +16,7 @@ use orch_run::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::common::{Lab, ORCH};
+use crate::common::{Lab, ORCH, wait_until};
 
 const VARIABLE: &str = "ORCH_LAB_DRIVER";
 const TEST: &str = "kill::driver::a_driver_that_is_killed_at_an_entry";
@@ -45,7 +45,10 @@ impl Job {
         // A name that no test has; the guard of the lab finds the process by it.
         command.arg(&self.state);
         command.env(VARIABLE, serde_json::to_string(self).unwrap());
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status().unwrap()
+        let mut driver =
+            command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        wait_until("the driver has ended", || driver.try_wait().unwrap().is_some());
+        driver.wait().unwrap()
     }
 
     fn fleet(&self) -> Fleet {

@@ -20,7 +20,8 @@ pub(crate) fn make_home(node: &Node, account: &Account) -> Result<(), ApplyError
     if let Some(home) = node.folder(&account.home)? {
         return take_over(node, &home, account);
     }
-    let (above, name) = split(&account.home).expect("a home has a name");
+    let nameless = || ApplyError::refused(&account.home, "a home cannot be made there: its path has no name");
+    let (above, name) = split(&account.home).ok_or_else(nameless)?;
     let above = node.make_folder(above, 0o755)?;
     // Filled under another name and then renamed: a home is there whole, or not at all.
     let draft = account.home.with_file_name(format!(".orch-home-{}", account.owner.uid));

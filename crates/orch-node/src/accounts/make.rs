@@ -1,11 +1,13 @@
 //! Making an account: its lines in the tables, the one in `/etc/passwd` last, so that who is there is there whole.
 
+use std::ffi::OsStr;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use orch_model::UserName;
-use rustix::fs::{FlockOperation, Mode, OFlags};
+use rustix::fs::FlockOperation;
 
+use super::home::make_home;
 use super::table::Table;
 use super::{Account, FIRST_UID, LAST_UID, PASSWD, find, home, read};
 use crate::error::ApplyError;
@@ -24,12 +26,12 @@ pub(crate) fn make(node: &Node, name: &UserName) -> Result<Account, ApplyError> 
     if let Some(account) = find(node, name)? {
         return Ok(account);
     }
-    let home = Path::new("/home").join(name.as_str());
+    let home = home(node, name)?;
     let uid = free_uid(node, name, &home)?;
     let gid = make_group(node, name, uid)?;
     let account = Account { owner: Owner { uid, gid }, home };
     make_shadows(node, name)?;
-    home::make_home(node, &account)?;
+    make_home(node, &account)?;
     let (uid, gid, home) = (uid.to_string(), gid.to_string(), account.home.display().to_string());
     append(node, PASSWD, 0o644, &[name.as_str(), "x", &uid, &gid, "", &home, shell(node)])?;
     Ok(account)
@@ -38,10 +40,7 @@ pub(crate) fn make(node: &Node, name: &UserName) -> Result<Account, ApplyError> 
 /// The lock that every program takes which writes these tables.
 fn lock(node: &Node) -> Result<rustix::fd::OwnedFd, ApplyError> {
     let path = Path::new("/etc/.pwd.lock");
-    node.make_folder(Path::new("/etc"), 0o755)?;
-    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-    let lock = rustix::fs::open(node.outside(path), flags, Mode::RUSR | Mode::WUSR)
-        .map_err(ApplyError::file("open", path))?;
+    let lock = node.make_folder(Path::new("/etc"), 0o755)?.open_lock(OsStr::new(".pwd.lock"))?;
     let deadline = Instant::now() + LOCK_LIMIT;
     // The kernel knows no time limit for this wait, and whoever has the lock has it for a moment.
     while let Err(error) = rustix::fs::fcntl_lock(&lock, FlockOperation::NonBlockingLockExclusive) {
@@ -69,10 +68,21 @@ fn free_uid(node: &Node, name: &UserName, home: &Path) -> Result<u32, ApplyError
         .ok_or_else(|| ApplyError::Impossible(format!("no number is left for the account `{name}`")))
 }
 
+/// The account's own group. One of its name that is there may be what a cut left; one that others are in, or that the
+/// system has a meaning for, would give the account what nobody asked for.
 fn make_group(node: &Node, name: &UserName, uid: u32) -> Result<u32, ApplyError> {
     let groups = read(node, GROUP)?;
-    if let Some(gid) = groups.line(name.as_str()).and_then(|fields| fields.get(2)?.parse().ok()) {
-        return Ok(gid);
+    if let Some(fields) = groups.line(name.as_str()) {
+        let gid = fields.get(2).and_then(|text| text.parse().ok());
+        let users = read(node, PASSWD)?;
+        let is_nobodys = |gid: &u32| {
+            let has_members = fields.get(3).is_some_and(|members| !members.is_empty());
+            let is_persons = (FIRST_UID..=LAST_UID).contains(gid);
+            is_persons && !has_members && users.names_with(3, *gid).next().is_none()
+        };
+        let why =
+            format!("there is a group `{name}` which is not the account's own; it would be its first group");
+        return gid.filter(is_nobodys).ok_or_else(|| ApplyError::refused(Path::new(GROUP), why));
     }
     let taken: Vec<u32> = groups.numbers(2).collect();
     let gid = std::iter::once(uid).chain(FIRST_UID..=LAST_UID).find(|gid| !taken.contains(gid));
@@ -98,7 +108,7 @@ fn make_shadow(node: &Node, path: &str, fields: &[&str]) -> Result<(), ApplyErro
 }
 
 fn shell(node: &Node) -> &'static str {
-    if node.outside(Path::new("/bin/bash")).exists() { "/bin/bash" } else { "/bin/sh" }
+    if node.is_file(Path::new("/bin/bash")) { "/bin/bash" } else { "/bin/sh" }
 }
 
 /// Adds a line to a table, which keeps its owner and mode.
@@ -106,7 +116,7 @@ fn append(node: &Node, path: &str, mode_of_new: u32, fields: &[&str]) -> Result<
     let (folder, name) = split(Path::new(path)).expect("a table has a name");
     let folder = node.make_folder(folder, 0o755)?;
     let (content, mode, owner) = match folder.find(name, usize::MAX)? {
-        Found::File { content, mode, owner } => (content, mode, owner),
+        Found::File { content, mode, owner, .. } => (content, mode, owner),
         Found::Nothing => (Vec::new(), mode_of_new, Owner::ROOT),
         _ => return Err(ApplyError::refused(Path::new(path), "it is not a file")),
     };

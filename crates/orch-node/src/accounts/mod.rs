@@ -53,6 +53,13 @@ pub(crate) fn find(node: &Node, name: &UserName) -> Result<Option<Account>, Appl
     account().map(Some).ok_or_else(broken)
 }
 
+/// The home of an account, also of one that is yet to be made.
+pub(crate) fn home(node: &Node, name: &UserName) -> Result<PathBuf, ApplyError> {
+    let new =
+        || if name.as_str() == "root" { "/root".into() } else { Path::new("/home").join(name.as_str()) };
+    Ok(find(node, name)?.map_or_else(new, |account| account.home))
+}
+
 /// Who a file is given to that should belong to an account.
 pub(crate) fn owner(node: &Node, name: &UserName) -> Result<Owner, ApplyError> {
     match find(node, name)? {

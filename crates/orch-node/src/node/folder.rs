@@ -43,7 +43,13 @@ pub(crate) struct Wanted<'a> {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Found {
     Nothing,
-    File { content: Vec<u8>, mode: u32, owner: Owner },
+    /// A file, and whether it is known under other names too.
+    File {
+        content: Vec<u8>,
+        mode: u32,
+        owner: Owner,
+        has_other_names: bool,
+    },
     Link(PathBuf),
     Folder,
     Other,
@@ -70,9 +76,13 @@ impl Folder {
 
     /// Whether a link in it is one that only those who are trusted could have put there.
     pub(crate) fn trusts_link(&self, name: &OsStr) -> Result<bool, ApplyError> {
+        Ok(self.is_closed()? && self.stat(name)?.is_some_and(|link| link.st_uid == self.trusted))
+    }
+
+    /// Whether only those who are trusted can put something into it.
+    pub(crate) fn is_closed(&self) -> Result<bool, ApplyError> {
         let folder = fstat(&self.fd).map_err(ApplyError::file("look at", &self.path))?;
-        let is_safe = folder.st_uid == self.trusted && folder.st_mode & 0o022 == 0;
-        Ok(is_safe && self.stat(name)?.is_some_and(|link| link.st_uid == self.trusted))
+        Ok(folder.st_uid == self.trusted && folder.st_mode & 0o022 == 0)
     }
 
     const fn sets_owners(&self) -> bool {
@@ -108,7 +118,8 @@ impl Folder {
         let mut content = Vec::new();
         let limit = u64::try_from(limit).unwrap_or(u64::MAX);
         file.take(limit).read_to_end(&mut content).map_err(self.failed("read", name))?;
-        Ok(Found::File { content, mode: stat.st_mode & 0o7777, owner: owner_of(&stat) })
+        let has_other_names = stat.st_nlink > 1;
+        Ok(Found::File { content, mode: stat.st_mode & 0o7777, owner: owner_of(&stat), has_other_names })
     }
 
     /// Says how what is under a name differs from what should be there.
@@ -118,7 +129,7 @@ impl Folder {
             Found::Link(target) => Some(format!("it is a link to `{}`", target.display())),
             Found::Folder => return Err(self.refused(name, "a folder is in its place")),
             Found::Other => return Err(self.refused(name, "something that is not a file is in its place")),
-            Found::File { content, mode, owner } => {
+            Found::File { content, mode, owner, .. } => {
                 let words = [
                     (content != wanted.content).then(|| "its content differs".into()),
                     (mode != wanted.mode).then(|| format!("its mode is {mode:04o}")),
@@ -189,6 +200,12 @@ impl Folder {
             Ok(()) | Err(Errno::NOENT) => Ok(()),
             Err(error) => Err(self.failed("remove", name)(error)),
         }
+    }
+
+    /// Opens a file that programs take as a lock, and makes it where it is not there. A link is never followed.
+    pub(crate) fn open_lock(&self, name: &OsStr) -> Result<OwnedFd, ApplyError> {
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        openat(&self.fd, name, flags, Mode::RUSR | Mode::WUSR).map_err(self.failed("open", name))
     }
 
     /// The names in it, sorted.

@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Mode, OFlags};
 use rustix::process::geteuid;
 
+use crate::error::ApplyError;
+
 pub(crate) use folder::{Folder, Found, Owner, Wanted};
 
 /// A node that a configuration is made true on.
@@ -56,6 +58,35 @@ impl Node {
     pub(crate) fn has(&self, path: &str) -> bool {
         let Some((folder, name)) = split(Path::new(path)) else { return true };
         self.folder(folder).is_ok_and(|folder| folder.is_some_and(|folder| folder.holds(name)))
+    }
+
+    /// Whether a path of the node leads to a file. In a tree of files, no link leads out of it.
+    pub(crate) fn is_file(&self, path: &Path) -> bool {
+        if self.is_real() {
+            return path.is_file();
+        }
+        let mut path = path.to_path_buf();
+        for _ in 0..=walk::MOST_LINKS {
+            let Some((above, name)) = split(&path) else { return false };
+            let Ok(Some(folder)) = self.folder(above) else { return false };
+            match folder.find(name, 0) {
+                Ok(Found::File { .. }) => return true,
+                Ok(Found::Link(target)) => path = folder.path().join(target),
+                _ => return false,
+            }
+        }
+        false
+    }
+
+    /// Where a path leads to once the links above it are followed, also where not all of it is there.
+    pub(crate) fn place_of(&self, path: &Path) -> Result<PathBuf, ApplyError> {
+        for above in path.ancestors().skip(1) {
+            if let Some(folder) = self.folder(above)? {
+                let rest = path.strip_prefix(above).expect("a path starts with what is above it");
+                return Ok(folder.path().join(rest));
+            }
+        }
+        Ok(path.into())
     }
 
     fn root(&self) -> BorrowedFd<'_> {

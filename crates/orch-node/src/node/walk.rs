@@ -16,7 +16,7 @@ use super::{Folder, Node};
 use crate::error::ApplyError;
 
 /// As many as the kernel follows.
-const MOST_LINKS: u32 = 40;
+pub(super) const MOST_LINKS: u32 = 40;
 
 impl Node {
     /// Opens a folder; nothing where it is not there.

@@ -85,7 +85,11 @@ impl Fail2ban {
     /// Our jail is what the service was switched on for; without it, it may not even be able to start.
     fn make_unwanted(node: &Node) -> Result<(), ApplyError> {
         node.remove(Path::new(JAIL))?;
-        Systemd::of(node).map_or(Ok(()), |systemd| systemd.change(&["disable", "--now"], UNIT))
+        match Systemd::of(node) {
+            // Somebody may have removed the package by hand.
+            Some(systemd) if systemd.state(UNIT)?.is_known() => systemd.change(&["disable", "--now"], UNIT),
+            _ => Ok(()),
+        }
     }
 }
 

@@ -3,15 +3,16 @@
 //! What is at its place is replaced where it is a file or a link, and never written through. See [`crate::node`] for
 //! which links above it are followed.
 
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::rc::Rc;
 
 use orch_model::config::File;
 
-use super::{Claims, Look, Resource};
+use super::{Claims, Look, Resource, ssh_trial};
 use crate::accounts;
 use crate::error::ApplyError;
-use crate::node::{Folder, Node, Owner, Wanted, split};
+use crate::node::{Node, Owner, Wanted, split};
 
 /// Where nothing is a file: the kernel shows itself there.
 const NOT_FILES: [&str; 3] = ["/proc", "/sys", "/dev"];
@@ -32,6 +33,9 @@ const OWN_FILES: [(&str, &str); 9] = [
     ("/etc/fail2ban/jail.d/orch.local", "access.posture"),
 ];
 
+/// Where a file of orch's for each account says whether it may use `sudo`.
+const SUDOERS: &str = "/etc/sudoers.d";
+
 pub(super) struct PlainFile {
     file: File,
     mode: u32,
@@ -48,17 +52,19 @@ impl PlainFile {
         Path::new(self.file.path.as_str())
     }
 
-    fn check_path(&self) -> Result<(), ApplyError> {
-        if self.claims.hold_twice(&self.file.path) {
+    /// Its place once links are followed must be as fit as the one that was written.
+    fn check_path(&self, node: &Node) -> Result<(), ApplyError> {
+        check_place(self.path())?;
+        let place = node.place_of(self.path())?;
+        check_place(&place)?;
+        if self.claims.hold_twice(node, &place) {
             return Err(ApplyError::refused(self.path(), "the configuration has two files there"));
         }
-        check_place(self.path())
-    }
-
-    /// Its place once links are followed must be as fit as the one that was written.
-    fn check_folder(&self, folder: &Folder) -> Result<(), ApplyError> {
-        let (_, name) = split(self.path()).expect("a path of a file has a name");
-        check_place(&folder.path().join(name))
+        if self.claims.hold_keys(node, &place)? {
+            Err(of_another_part(&place, "access.users"))
+        } else {
+            Ok(())
+        }
     }
 
     fn owner(&self, node: &Node) -> Result<Owner, ApplyError> {
@@ -77,10 +83,15 @@ fn check_place(path: &Path) -> Result<(), ApplyError> {
     if OWN_FOLDERS.iter().any(|folder| path.starts_with(folder)) {
         return Err(ApplyError::refused(path, "what is there is orch's own"));
     }
+    if path.strip_prefix(SUDOERS).is_ok_and(|name| name.as_os_str().as_bytes().starts_with(b"orch-")) {
+        return Err(of_another_part(path, "access.users"));
+    }
     let own = OWN_FILES.iter().find(|(own, _)| path == Path::new(own));
-    own.map_or(Ok(()), |(_, part)| {
-        Err(ApplyError::refused(path, format!("orch writes it from `{part}` of the configuration")))
-    })
+    own.map_or(Ok(()), |(_, part)| Err(of_another_part(path, part)))
+}
+
+fn of_another_part(path: &Path, part: &str) -> ApplyError {
+    ApplyError::refused(path, format!("orch writes it from `{part}` of the configuration"))
 }
 
 impl Resource for PlainFile {
@@ -93,7 +104,7 @@ impl Resource for PlainFile {
     }
 
     fn look(&self, node: &Node) -> Result<Look, ApplyError> {
-        self.check_path()?;
+        self.check_path(node)?;
         if !accounts::is_possible(node, &self.file.owner) {
             return Ok(Look::skip(accounts::NO_ACCOUNTS));
         }
@@ -102,7 +113,6 @@ impl Resource for PlainFile {
         let Some(folder) = node.folder(folder)? else {
             return Ok(Look::Differs("it is not there".into()));
         };
-        self.check_folder(&folder)?;
         Ok(Look::of(folder.difference(name, &self.wanted(owner))?))
     }
 
@@ -110,7 +120,13 @@ impl Resource for PlainFile {
         let owner = self.owner(node)?;
         let (folder, name) = split(self.path()).expect("a path of a file has a name");
         let folder = node.make_folder_where(folder, 0o755, &check_place)?;
-        self.check_folder(&folder)?;
-        folder.write(name, &self.wanted(owner))
+        let place = folder.path().join(name);
+        check_place(&place)?;
+        folder.write_checked(name, &self.wanted(owner), |draft| {
+            if ssh_trial::reads(&place) {
+                ssh_trial::admit(node, &place, &folder.path().join(draft))?;
+            }
+            Ok(())
+        })
     }
 }

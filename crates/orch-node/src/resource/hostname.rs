@@ -36,7 +36,7 @@ impl Hostname {
 
     /// `/etc/hosts` as it should be; nothing where it already is, or where the configuration brings its own.
     fn hosts(&self, node: &Node) -> Result<Option<SettingsFile<'static>>, ApplyError> {
-        if self.claims.hold(HOSTS) {
+        if self.claims.hold(node, HOSTS) {
             return Ok(None);
         }
         let old = node.read(Path::new(HOSTS))?.unwrap_or_else(|| b"127.0.0.1 localhost\n".to_vec());

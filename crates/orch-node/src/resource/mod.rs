@@ -7,6 +7,7 @@ mod file;
 mod hostname;
 mod package;
 mod service;
+mod ssh_trial;
 mod sshd;
 mod sudo;
 mod timezone;
@@ -14,11 +15,13 @@ mod user;
 
 pub(crate) use package::SHARES_PROGRAMS;
 
-use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::path::Path;
 use std::rc::Rc;
 
-use orch_model::{Config, NodePath};
+use orch_model::{Config, NodePath, UserName};
 
+use crate::accounts;
 use crate::error::ApplyError;
 use crate::node::Node;
 
@@ -73,41 +76,61 @@ pub(crate) fn all(config: &Config) -> Vec<Box<dyn Resource>> {
         all.push(Box::new(authorized_keys::AuthorizedKeys::new(user)));
         all.push(Box::new(sudo::Sudo::new(user, role.sudo_nopasswd)));
     }
-    all.push(Box::new(sshd::Sshd::new(&role.ssh, Rc::clone(&claims))));
-    all.push(Box::new(fail2ban::Fail2ban::new(role.fail2ban, role.ssh.port)));
     all.extend(role.files.iter().map(|file| -> Box<dyn Resource> {
         Box::new(file::PlainFile::new(file.clone(), Rc::clone(&claims)))
     }));
+    // After the files: some of them may be what these servers read.
+    all.push(Box::new(sshd::Sshd::new(&role.ssh, claims)));
+    all.push(Box::new(fail2ban::Fail2ban::new(role.fail2ban, role.ssh.port)));
     all.extend(service::all(&role.services));
     all.extend(absent::all(config));
     all
 }
 
-/// The paths that files of the configuration lie at: what else writes there leaves these to them.
+/// What the configuration has a say in besides one resource: where its files lie, and whose keys it sets. What else writes
+/// there leaves these to them, or is refused.
 #[derive(Debug)]
 pub(crate) struct Claims {
-    once: BTreeSet<NodePath>,
-    twice: BTreeSet<NodePath>,
+    files: Vec<NodePath>,
+    users: Vec<UserName>,
 }
 
 impl Claims {
     fn of(config: &Config) -> Self {
-        let mut claims = Self { once: BTreeSet::new(), twice: BTreeSet::new() };
-        for file in &config.role.files {
-            if !claims.once.insert(file.path.clone()) {
-                claims.twice.insert(file.path.clone());
+        let role = &config.role;
+        Self {
+            files: role.files.iter().map(|file| file.path.clone()).collect(),
+            users: role.users.iter().map(|user| user.name.clone()).collect(),
+        }
+    }
+
+    /// Whether a file of the configuration lies there, whatever its path is called.
+    pub(crate) fn hold(&self, node: &Node, path: &str) -> bool {
+        let path = Path::new(path);
+        self.count(node, &node.place_of(path).unwrap_or_else(|_| path.into())) > 0
+    }
+
+    /// Whether two do. The links above the place are followed already.
+    pub(crate) fn hold_twice(&self, node: &Node, place: &Path) -> bool {
+        self.count(node, place) > 1
+    }
+
+    /// Whether it is where the keys of a user of the configuration are.
+    pub(crate) fn hold_keys(&self, node: &Node, place: &Path) -> Result<bool, ApplyError> {
+        let is_named_so = place.file_name() == Some(OsStr::new("authorized_keys"));
+        for user in self.users.iter().filter(|_| is_named_so) {
+            let keys = accounts::home(node, user)?.join(".ssh/authorized_keys");
+            if place == keys || node.place_of(&keys).is_ok_and(|keys| keys == place) {
+                return Ok(true);
             }
         }
-        claims
+        Ok(false)
     }
 
-    /// Whether a file of the configuration lies there.
-    pub(crate) fn hold(&self, path: &str) -> bool {
-        self.once.contains(path)
-    }
-
-    /// Whether two do.
-    pub(crate) fn hold_twice(&self, path: &NodePath) -> bool {
-        self.twice.contains(path)
+    fn count(&self, node: &Node, place: &Path) -> usize {
+        // A link above a file can lead anywhere, and yet its own name stays.
+        let named = self.files.iter().map(|file| Path::new(file.as_str()));
+        let named = named.filter(|path| path.file_name() == place.file_name());
+        named.filter(|path| node.place_of(path).is_ok_and(|found| found == place)).count()
     }
 }

@@ -6,26 +6,19 @@
 use std::ffi::OsStr;
 use std::path::Path;
 use std::rc::Rc;
-use std::time::Duration;
 
 use orch_model::config::Ssh;
 
+use super::ssh_trial::{FOLDER, MAIN, admit, includes_folder, settings, with_include};
 use super::{Claims, Look, Resource};
 use crate::due_reload::{DueReload, UNTOLD};
 use crate::error::ApplyError;
-use crate::lines::Lines;
 use crate::node::Node;
 use crate::settings_file::SettingsFile;
 use crate::ssh_server;
 
-const MAIN: &str = "/etc/ssh/sshd_config";
-const FOLDER: &str = "/etc/ssh/sshd_config.d";
 const NAME: &str = "50-orch.conf";
 const FILE: &str = "/etc/ssh/sshd_config.d/50-orch.conf";
-/// What `sshd` is shown to judge: the draft in front of all that is there.
-const TRIAL: &str = "/etc/ssh/.orch-trial";
-const INCLUDE: &str = "Include /etc/ssh/sshd_config.d/*.conf";
-const LIMIT: Duration = Duration::from_secs(20);
 
 pub(super) struct Sshd {
     port: u16,
@@ -52,27 +45,12 @@ impl Sshd {
         SettingsFile::new(FILE, self.text.clone())
     }
 
-    fn check(&self, node: &Node) -> Result<(), ApplyError> {
-        let Some(sshd) = node.tool("sshd") else { return Ok(()) };
-        let main = node.read(Path::new(MAIN))?.unwrap_or_default();
-        let trial = SettingsFile::new(TRIAL, [self.text.as_bytes(), &main].concat()).mode(0o600);
-        trial.write(node)?;
-        ssh_server::make_run_folder(node)?;
-        let path = node.outside(Path::new(TRIAL)).display().to_string();
-        let judged = sshd.need(&["-t", "-f", &path], &[], LIMIT).map(drop);
-        node.remove(Path::new(TRIAL))?;
-        judged
-    }
-
+    /// A server's file that the configuration brings is not ours to change.
     fn include(&self, node: &Node) -> Result<(), ApplyError> {
         let main = node.read(Path::new(MAIN))?.unwrap_or_default();
-        if includes_folder(&main) || self.claims.hold(MAIN) {
-            return Ok(());
-        }
-        let mut lines = Lines::of(&main);
-        lines.push_front(INCLUDE.as_bytes());
+        let Some(main) = with_include(&main).filter(|_| !self.claims.hold(node, MAIN)) else { return Ok(()) };
         let mode = node.mode(Path::new(MAIN))?.unwrap_or(0o644);
-        SettingsFile::new(MAIN, lines.into_bytes()).mode(mode).write(node)
+        SettingsFile::new(MAIN, main).mode(mode).write(node)
     }
 
     /// Who says otherwise before we do, so that ours does not count.
@@ -123,28 +101,9 @@ impl Resource for Sshd {
     }
 
     fn change(&self, node: &Node) -> Result<(), ApplyError> {
-        self.file().write_checked(node, |_| {
-            self.check(node)?;
-            DueReload::SSHD.set(node)
-        })?;
+        self.file().write_checked(node, |draft| admit(node, Path::new(FILE), draft))?;
         self.include(node)?;
         ssh_server::reload(node)?;
         DueReload::SSHD.clear(node)
     }
-}
-
-/// Whether the server's own configuration reads the folder of orch's file.
-fn includes_folder(main: &[u8]) -> bool {
-    settings(main).any(|(key, value)| key == "include" && value.contains("sshd_config.d/"))
-}
-
-/// The settings of a text that hold for every connection, in order: what follows a `Match` holds for some.
-fn settings(text: &[u8]) -> impl Iterator<Item = (String, String)> {
-    let lines = String::from_utf8_lossy(text).into_owned();
-    let lines: Vec<String> = lines.lines().map(|line| line.trim().to_string()).collect();
-    let pairs = lines.into_iter().filter(|line| !line.is_empty() && !line.starts_with('#')).map(|line| {
-        let (key, value) = line.split_once(|c: char| c.is_whitespace() || c == '=').unwrap_or((&line, ""));
-        (key.to_ascii_lowercase(), value.trim().to_string())
-    });
-    pairs.take_while(|(key, _)| key != "match")
 }

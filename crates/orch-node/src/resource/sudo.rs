@@ -6,7 +6,7 @@ use std::time::Duration;
 use orch_model::UserName;
 use orch_model::config::User;
 
-use super::{Look, Resource};
+use super::{Look, Resource, SHARES_PROGRAMS};
 use crate::accounts;
 use crate::error::ApplyError;
 use crate::node::Node;
@@ -42,6 +42,16 @@ fn check(node: &Node, draft: &Path) -> Result<(), ApplyError> {
     visudo.need(&["-c", "-q", "-f", &draft], &[], LIMIT).map(drop)
 }
 
+/// Whoever was promised sudo on a machine that could have it would find out at the worst moment.
+fn no_sudo(node: &Node) -> Result<Look, ApplyError> {
+    if node.has(SHARES_PROGRAMS) || !node.runs_programs() {
+        return Ok(Look::skip("sudo is not installed here"));
+    }
+    let why =
+        "sudo is not installed: have `sudo` among the packages of the spec, or `sudo: false` for the user";
+    Err(ApplyError::Impossible(why.into()))
+}
+
 impl Resource for Sudo {
     fn kind(&self) -> &'static str {
         "sudo"
@@ -63,7 +73,7 @@ impl Resource for Sudo {
             return Ok(Look::of(has.then(|| "it may, and should not".into())));
         }
         if node.tool("sudo").is_none() {
-            return Ok(Look::skip("sudo is not installed here"));
+            return no_sudo(node);
         }
         let path = self.path();
         Ok(Look::of(SettingsFile::new(&path, self.text()).mode(0o440).difference(node)?))

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use orch_model::TimeZone;
 
-use super::{Look, Resource};
+use super::{Look, Resource, SHARES_PROGRAMS};
 use crate::error::ApplyError;
 use crate::node::{Found, Node};
 use crate::settings_file::SettingsFile;
@@ -33,7 +33,7 @@ impl Timezone {
     }
 
     fn is_installed(&self, node: &Node) -> bool {
-        node.outside(&self.zone()).is_file()
+        node.is_file(&self.zone())
     }
 
     fn link(node: &Node) -> Result<Found, ApplyError> {
@@ -75,6 +75,9 @@ impl Resource for Timezone {
 
     fn look(&self, node: &Node) -> Result<Look, ApplyError> {
         if !self.is_installed(node) && !self.is_default() {
+            if node.has(SHARES_PROGRAMS) {
+                return Ok(Look::skip("not installable here"));
+            }
             let why =
                 format!("the zone `{}` is not installed: there is no `{}`", self.0, self.zone().display());
             return Err(ApplyError::Impossible(why));

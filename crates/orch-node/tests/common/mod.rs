@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "every test file uses its own part")]
 #![allow(clippy::panic, reason = "a test that cannot read an answer has failed")]
 
+use std::cell::Cell;
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -19,6 +20,9 @@ use tempfile::TempDir;
 
 /// A public key that nobody has the other half of.
 pub(crate) const KEY: &str = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIE1 alice@laptop";
+
+/// Tells the program that the programs of a tree may be run.
+const STAND_INS: &str = "ORCH_NODE_STAND_INS";
 
 /// A role that asks for as little as a role can.
 pub(crate) fn role() -> Role {
@@ -85,13 +89,17 @@ pub(crate) fn user(name: &str) -> User {
 }
 
 /// A tree of files that stands for a node. It is gone when this is dropped.
-pub(crate) struct Tree(TempDir);
+pub(crate) struct Tree {
+    folder: TempDir,
+    /// Whether its programs are stand-ins, which the program is told.
+    has_stand_ins: Cell<bool>,
+}
 
 impl Tree {
     /// A small machine without any program.
     pub(crate) fn new() -> Self {
-        let tree = Self(folder());
-        fs::set_permissions(tree.0.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        let tree = Self { folder: folder(), has_stand_ins: Cell::new(false) };
+        fs::set_permissions(tree.folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
         tree.write(
             "/etc/passwd",
             "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534::/nonexistent:/bin/false\n",
@@ -106,7 +114,7 @@ impl Tree {
 
     /// Where a path of the node is for this process.
     pub(crate) fn at(&self, path: &str) -> PathBuf {
-        self.0.path().join(path.trim_start_matches('/'))
+        self.folder.path().join(path.trim_start_matches('/'))
     }
 
     pub(crate) fn write(&self, path: &str, content: &str) {
@@ -119,11 +127,16 @@ impl Tree {
         fs::create_dir_all(self.at(path)).unwrap();
     }
 
-    /// A program of the node, as a script. A tree whose programs are stand-ins says so.
+    /// A program of the node, as a script that stands in for it.
     pub(crate) fn program(&self, path: &str, script: &str) {
-        self.write("/run/orch/stand-ins", "");
+        self.has_stand_ins.set(true);
         self.write(path, &format!("#!/bin/sh\n{script}\n"));
         fs::set_permissions(self.at(path), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    /// Has the program take the programs of this tree for what they are in any tree: not to be run.
+    pub(crate) fn forget_stand_ins(&self) {
+        self.has_stand_ins.set(false);
     }
 
     pub(crate) fn link(&self, path: &str, target: impl AsRef<Path>) {
@@ -142,7 +155,7 @@ impl Tree {
     /// Every path in the tree with its kind, mode, content and time of change: two that are equal are the same.
     pub(crate) fn snapshot(&self) -> Vec<String> {
         let mut lines = Vec::new();
-        let mut folders = vec![self.0.path().to_path_buf()];
+        let mut folders = vec![self.folder.path().to_path_buf()];
         while let Some(folder) = folders.pop() {
             for entry in fs::read_dir(folder).unwrap() {
                 let path = entry.unwrap().path();
@@ -164,7 +177,10 @@ impl Tree {
     /// The program, set to work on this tree.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_orch-node"));
-        command.arg("--root").arg(self.0.path()).args(args);
+        command.arg("--root").arg(self.folder.path()).args(args).env_remove(STAND_INS);
+        if self.has_stand_ins.get() {
+            command.env(STAND_INS, "1");
+        }
         command
     }
 
