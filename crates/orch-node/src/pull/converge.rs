@@ -106,7 +106,8 @@ impl<'p> Pull<'p> {
             client = self.client(&known)?;
         }
         self.settle(&mut known, &mut client)?;
-        if depth == Depth::Renewal && revision == Some(answer.revision) {
+        let is_old = revision == Some(answer.revision) && self.completed(&answer.spec)?.is_some();
+        if depth == Depth::Renewal && is_old {
             known.conclude(self.state, None)?;
             return Ok(Converged::Renewed);
         }
@@ -147,7 +148,7 @@ impl<'p> Pull<'p> {
     }
 
     /// Tells the server a result that it has not taken yet, once.
-    fn settle(&self, known: &mut Known, client: &mut Client<'_>) -> Result<(), ApplyError> {
+    pub(super) fn settle(&self, known: &mut Known, client: &mut Client<'_>) -> Result<(), ApplyError> {
         let Some(memory) = known.memory.as_ref() else { return Ok(()) };
         let Some(result) = memory.undelivered.clone() else { return Ok(()) };
         let told = client.tell(&memory.tokens.report, &Telling::Result(result), self.manner.pace.call);
@@ -161,7 +162,7 @@ impl<'p> Pull<'p> {
         client: &mut Client<'_>,
         config: &Config,
     ) -> Result<Converged, PullError> {
-        let kept = self.state.report()?.filter(|report| report.completes(config));
+        let kept = self.completed(config)?;
         let drift = if kept.is_some() { self.inspect(config) } else { Drift::default() };
         let report = match kept.filter(|_| drift.is_none()) {
             Some(kept) => kept,
@@ -178,6 +179,11 @@ impl<'p> Pull<'p> {
         known.settle_on(self.state, report.error.clone(), result)?;
         self.deliver(known, client)?;
         Ok(Converged::Ended(Box::new(report)))
+    }
+
+    /// The report of this configuration, where it was the last one to be made true.
+    fn completed(&self, config: &Config) -> Result<Option<ApplyReport>, ApplyError> {
+        Ok(self.state.report()?.filter(|report| report.completes(config)))
     }
 
     fn inspect(&self, config: &Config) -> Drift {

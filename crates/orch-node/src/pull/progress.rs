@@ -30,8 +30,7 @@ pub(super) fn while_telling<T>(
     thread::scope(|scope| {
         let (lines, heard) = channel();
         scope.spawn(move || tell(client, token, &heard));
-        let begun = lines.send("the configuration is being applied".into());
-        debug_assert!(begun.is_ok(), "who tells waits for the first line");
+        send_last_line(&lines, b"the configuration is being applied");
         work(&mut |text| {
             send_last_line(&lines, text);
             let _ = pass_on(text);

@@ -7,7 +7,7 @@ use orch_model::token;
 use orch_model::{Config, Digest, Trigger};
 use rustix::process::{WaitOptions, wait};
 
-use super::client::CallError;
+use super::client::{CallError, Client};
 use super::converge::{Converged, Depth, Pull, PullError};
 use super::memory::Known;
 use super::pace::jittered;
@@ -20,7 +20,7 @@ const AFTER_FAILURE: Duration = Duration::from_mins(5);
 const BREATH: Duration = Duration::from_secs(1);
 /// How long the server is left alone where waiting failed; doubled each time, up to the second.
 const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_mins(1));
-/// The same where it does not know the node or has no time.
+/// The same where it does not let the node in or has no time.
 const LONG_PAUSES: (Duration, Duration) = (Duration::from_secs(10), Duration::from_mins(5));
 /// No interval is waited for longer: the clock must be able to hold its end.
 const LONGEST_INTERVAL: Duration = Duration::from_hours(24 * 365);
@@ -47,12 +47,15 @@ pub(super) struct Keeper<'p> {
     origin: Option<Digest>,
     /// What the server said it has, where that could not be fetched.
     seen: Option<u64>,
+    /// How long the server was last left alone.
     pause: Duration,
+    /// The way to the server that is waited at, and what it was made for.
+    way: Option<(Digest, Vec<Digest>, Client<'p>)>,
 }
 
 impl<'p> Keeper<'p> {
     pub(super) const fn new(pull: Pull<'p>) -> Self {
-        Self { pull, origin: None, seen: None, pause: Duration::ZERO }
+        Self { pull, origin: None, seen: None, pause: Duration::ZERO, way: None }
     }
 
     /// Goes on until it is told to stop.
@@ -60,7 +63,8 @@ impl<'p> Keeper<'p> {
         let mut depth = self.depth(&self.pull.known()?);
         loop {
             let begun = Instant::now();
-            let due = begun + self.converge(depth);
+            let pause = self.converge(depth);
+            let due = Instant::now() + pause;
             match self.rest(due, begun) {
                 Rested::Stop => return Ok(()),
                 Rested::News | Rested::Told => depth = Depth::Full,
@@ -153,7 +157,8 @@ impl<'p> Keeper<'p> {
             Err(Some(CallError::Told)) => false,
             Err(error) => {
                 let status = error.as_ref().and_then(CallError::status);
-                let (first, longest) = if matches!(status, Some(404 | 503)) { LONG_PAUSES } else { PAUSES };
+                let (first, longest) =
+                    if matches!(status, Some(400..=499 | 503)) { LONG_PAUSES } else { PAUSES };
                 self.pause = (self.pause * 2).clamp(first, longest);
                 self.sleep_until(due.min(Instant::now() + jittered(self.pause)));
                 false
@@ -163,17 +168,27 @@ impl<'p> Keeper<'p> {
 
     fn ask_for_news(&mut self, due: Instant) -> Result<bool, Option<CallError>> {
         // Read again each time: a new enrolment is news, and no token is shown that has a successor.
-        let known = self.pull.known().map_err(|_| None)?;
+        let mut known = self.pull.known().map_err(|_| None)?;
         if self.origin != Some(known.origin()) {
             return Ok(true);
         }
-        let Some(memory) = &known.memory else { return Err(None) };
-        let mut client = self.pull.client(&known).map_err(|_| None)?;
+        let Some(memory) = known.memory.clone() else { return Err(None) };
+        let mut client = self.way_to_server(&known)?;
+        self.pull.settle(&mut known, &mut client).map_err(|_| None)?;
         let after = self.seen.unwrap_or(memory.revision);
         let left = due.saturating_duration_since(Instant::now());
         let revision = client.wait(&memory.tokens.spec, after, left)?;
+        self.way = Some((known.origin(), memory.pins, client));
         self.seen = Some(revision);
         Ok(revision != after)
+    }
+
+    /// The way that was used before, where it still leads to the server.
+    fn way_to_server(&mut self, known: &Known) -> Result<Client<'p>, Option<CallError>> {
+        match self.way.take() {
+            Some((origin, pins, client)) if origin == known.origin() && pins == known.pins() => Ok(client),
+            _ => self.pull.client(known).map_err(|_| None),
+        }
     }
 
     /// Sleeps until then, but not past a word from outside.

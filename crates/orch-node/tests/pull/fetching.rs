@@ -195,3 +195,12 @@ fn only_one_fetches_at_a_time() {
     assert_eq!(second.status.code(), Some(3), "{second:?}");
     drop(crate::node::Running(first));
 }
+
+#[test]
+fn a_clock_that_is_wrong_is_told_and_does_not_matter() {
+    let server = Server::start();
+    let node = Node::of(&server);
+    assert!(node.fetch_with(&["--skew", "-86400"]).status.success());
+    let ahead = jiff::Timestamp::now().as_second() - server.site().results[0].clock;
+    assert!((86_400..86_460).contains(&ahead), "{ahead}");
+}

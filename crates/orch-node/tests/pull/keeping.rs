@@ -179,3 +179,49 @@ fn an_interval_without_end_is_no_trouble() {
     results(&server, 2);
     assert!(running.0.try_wait().unwrap().is_none());
 }
+
+#[test]
+fn a_result_that_the_server_could_not_take_is_told_once_it_can() {
+    let server = Server::start();
+    server.site().change(&every("1h"));
+    server.site().spoil_results.extend(vec![Spoil::Status(503, ""); 6]);
+    let node = Node::of(&server);
+    let _running = node.run();
+    results(&server, 1);
+    assert_eq!(server.site().fetches().len(), 1);
+}
+
+#[test]
+fn a_renewal_that_was_refused_is_followed_by_a_full_look() {
+    let server = Server::start();
+    let node = Node::of(&server);
+    node.fetched();
+    server.site().spoil.push_back(Spoil::Status(422, ""));
+    {
+        let _running = node.run();
+        wait_for("the refusal", || node.has("failed.json").then_some(()));
+        wait_for("it to be told", || (server.site().results.len() == 2).then_some(()));
+    }
+    let _running = node.run();
+    results(&server, 3);
+    assert!(node.has("complete.json") && !node.has("failed.json"));
+}
+
+#[test]
+fn waiting_keeps_its_connection_and_is_not_too_eager() {
+    let server = Server::start();
+    let node = Node::of(&server);
+    let _running = node.run();
+    let waits = || {
+        let site = server.site();
+        site.asked
+            .iter()
+            .filter(|(_, path)| path.starts_with("/v1/wait/"))
+            .map(|(at, _)| *at)
+            .collect::<Vec<_>>()
+    };
+    wait_for("three waits", || (waits().len() >= 3).then_some(()));
+    let times = waits();
+    assert!(times[2] - times[1] >= Duration::from_secs(1));
+    assert!(server.site().connections <= 2, "one for the fetch and one for waiting");
+}

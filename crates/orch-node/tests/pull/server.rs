@@ -83,6 +83,7 @@ pub(crate) struct Site {
     pub(crate) results: Vec<NodeResult>,
     pub(crate) progress: Vec<(Instant, String)>,
     pub(crate) refusals: Vec<String>,
+    pub(crate) connections: usize,
     config: Arc<ServerConfig>,
     /// The latest generation of tokens that was shown.
     shown: u64,
@@ -129,6 +130,7 @@ impl Server {
             results: Vec::new(),
             progress: Vec::new(),
             refusals: Vec::new(),
+            connections: 0,
             config: certificate.config(),
             shown: 0,
         }));
@@ -202,7 +204,11 @@ pub(crate) fn mint(audience: Audience, generation: u64) -> String {
 
 fn serve(stream: TcpStream, site: &Mutex<Site>, stop: &AtomicBool) -> io::Result<()> {
     stream.set_nodelay(true)?;
-    let config = Arc::clone(&site.lock().unwrap().config);
+    let config = {
+        let mut site = site.lock().unwrap();
+        site.connections += 1;
+        Arc::clone(&site.config)
+    };
     let connection = ServerConnection::new(config).map_err(io::Error::other)?;
     let mut stream = StreamOwned::new(connection, stream);
     while let Some(question) = Question::read(&mut stream)? {

@@ -2,11 +2,16 @@
 
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::sync::mpsc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use std::{io, thread};
 
 use orch_model::pull::SERVER_PORT;
 use rustls::pki_types::ServerName;
+
+use super::stream::Until;
+
+/// How often is looked whether the system's resolver is still worth waiting for.
+const TICK: Duration = Duration::from_millis(50);
 
 /// Where a server is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,9 +47,9 @@ impl Address {
         ServerName::try_from(self.host.clone()).map_err(io::Error::other)
     }
 
-    /// The addresses behind the name. The system's resolver knows no deadline: another thread asks it, and may do so for
-    /// longer.
-    pub(super) fn resolve(&self, deadline: Instant) -> io::Result<Vec<SocketAddr>> {
+    /// The addresses behind the name. The system's resolver knows neither deadline nor signal: another thread asks
+    /// it, and may do so for longer.
+    pub(super) fn resolve(&self, until: Until<'_>) -> io::Result<Vec<SocketAddr>> {
         if let Ok(address) = self.host.parse::<IpAddr>() {
             return Ok(vec![SocketAddr::new(address, self.port)]);
         }
@@ -55,8 +60,14 @@ impl Address {
             // Nobody listens any more once the deadline is over.
             let _ = sender.send(found);
         });
-        let left = deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
-        receiver.recv_timeout(left).unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+        loop {
+            until.check()?;
+            match receiver.recv_timeout(TICK) {
+                Ok(found) => return found,
+                Err(mpsc::RecvTimeoutError::Timeout) => {}
+                Err(error) => return Err(io::Error::other(error)),
+            }
+        }
     }
 }
 

@@ -123,7 +123,7 @@ impl<'s> Client<'s> {
     }
 
     fn connect(&self, until: Until<'s>) -> io::Result<Connection<'s>> {
-        let addresses = self.address.resolve(until.deadline)?;
+        let addresses = self.address.resolve(until)?;
         let begun = Instant::now();
         let stream = loop {
             match Stream::connect(&addresses, until) {

@@ -63,7 +63,8 @@ impl Until<'_> {
         }
     }
 
-    fn check(&self) -> io::Result<()> {
+    /// An error where the time is over, or it was told to stop.
+    pub(super) fn check(&self) -> io::Result<()> {
         if self.is_told() {
             return Err(io::Error::other(Told));
         }
