@@ -1,4 +1,4 @@
-//! The small program on a node: makes its configuration true, says what differs, and is the init of local nodes.
+//! The small program on a node: fetches its configuration or is given it, makes it true, says what differs, and is the init of local nodes.
 //!
 //! It knows no provider, needs no runtime and no shell. The `orch-node` binary is a thin face of [`command()`]; `orch`
 //! links this library and does the same when it is called by that name.
@@ -14,9 +14,11 @@ pub mod init;
 mod lines;
 mod node;
 mod package_manager;
+pub mod pull;
 mod push;
 mod resource;
 mod settings_file;
+mod signals;
 mod ssh_server;
 mod state;
 mod systemd;

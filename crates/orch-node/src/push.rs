@@ -1,7 +1,9 @@
-//! A configuration that arrives: it is handed to a worker that outlives this process, whose end is waited for.
+//! A configuration that arrives, by whatever way: it is handed to a worker that outlives this process, whose end is waited
+//! for.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
+use std::ops::ControlFlow;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
@@ -20,10 +22,19 @@ use crate::tool::timespec;
 use crate::worker::Terms;
 
 /// This very program.
-const SELF: &str = "/proc/self/exe";
+pub(crate) const SELF: &str = "/proc/self/exe";
 
 /// How often what the worker says is passed on.
 const TICK: Duration = Duration::from_millis(100);
+
+/// Who follows a worker: is told what it says, every so often and be it nothing, and says whether to follow on.
+pub(crate) type Follower<'f> = dyn FnMut(&[u8]) -> ControlFlow<()> + 'f;
+
+/// Passes on what the worker says. Nobody may be there to read it, which is no reason to stop.
+pub(crate) fn pass_on(text: &[u8]) -> ControlFlow<()> {
+    let _ = io::stderr().write_all(text);
+    ControlFlow::Continue(())
+}
 
 /// What became of a configuration that was pushed.
 pub(crate) enum Pushed {
@@ -31,11 +42,18 @@ pub(crate) enum Pushed {
     Ended(Box<ApplyReport>),
     /// Whoever is at it was not done within the time limit, and goes on.
     LimitReached(&'static str),
+    /// Whoever followed had enough; the worker goes on.
+    Left,
 }
 
 /// Hands a configuration to a worker and waits for it. One that applies the same already is waited for instead, and one
 /// that applies another is let finish first.
-pub(crate) fn push(node: &Node, config: &Config, terms: Terms) -> Result<Pushed, ApplyError> {
+pub(crate) fn push(
+    node: &Node,
+    config: &Config,
+    terms: Terms,
+    follower: &mut Follower<'_>,
+) -> Result<Pushed, ApplyError> {
     let (asked, deadline) = (Timestamp::now(), Instant::now() + terms.limit);
     let state = State::make(node)?;
     let Some(lock) = ApplyLock::wait(&state, terms.limit)? else {
@@ -50,7 +68,12 @@ pub(crate) fn push(node: &Node, config: &Config, terms: Terms) -> Result<Pushed,
     let terms = Terms { limit: left, ..terms };
     let worker =
         Worker::start(node, config, terms, lock, log).map_err(ApplyError::file("start", SELF.as_ref()))?;
-    follow(worker, &state, config, terms.mode, deadline)
+    let mut log = File::open(state.log_path()).map_err(ApplyError::file("open", &state.log_path()))?;
+    match wait(&worker.child, &mut log, deadline, follower).map_err(failed_to_wait)? {
+        End::Ended => conclude(worker, &state, config, terms.mode),
+        End::Late => Ok(Pushed::LimitReached("the configuration is still being applied")),
+        End::Left => Ok(Pushed::Left),
+    }
 }
 
 /// Whether a report is of this very configuration and ended after it was pushed: then somebody else did what we came for.
@@ -94,21 +117,41 @@ impl Worker {
     }
 }
 
-fn follow(
-    mut worker: Worker,
-    state: &State,
-    config: &Config,
-    mode: Mode,
-    deadline: Instant,
-) -> Result<Pushed, ApplyError> {
-    let failed_to = |error: io::Error| ApplyError::file("wait for", "worker".as_ref())(error);
-    let mut log = File::open(state.log_path()).map_err(ApplyError::file("open", &state.log_path()))?;
-    let has_ended = wait(&worker.child, &mut log, deadline).map_err(failed_to)?;
-    if !has_ended {
-        return Ok(Pushed::LimitReached("the configuration is still being applied"));
+/// How following a worker ended.
+enum End {
+    Ended,
+    Late,
+    Left,
+}
+
+/// Waits for the end of the worker and tells the follower what it says meanwhile.
+fn wait(child: &Child, log: &mut File, deadline: Instant, follower: &mut Follower<'_>) -> io::Result<End> {
+    let end = pidfd_open(Pid::from_child(child), PidfdFlags::empty())?;
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let mut fds = [PollFd::new(&end, PollFlags::IN)];
+        let polled = poll(&mut fds, Some(&timespec(left.min(TICK))));
+        let follows = follower(&news(log));
+        match polled {
+            Ok(1..) => return Ok(End::Ended),
+            Ok(0) if left.is_zero() => return Ok(End::Late),
+            _ if follows.is_break() => return Ok(End::Left),
+            Ok(0) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
     }
-    let status = worker.child.wait().map_err(failed_to)?;
-    pass_on(&mut log);
+}
+
+/// What is new in the log. One that cannot be read says nothing.
+fn news(log: &mut File) -> Vec<u8> {
+    let mut text = Vec::new();
+    let _ = log.read_to_end(&mut text);
+    text
+}
+
+/// What came of a worker that has ended.
+fn conclude(mut worker: Worker, state: &State, config: &Config, mode: Mode) -> Result<Pushed, ApplyError> {
+    let status = worker.child.wait().map_err(failed_to_wait)?;
     if let Some(report) = worker.report() {
         return Ok(Pushed::Ended(Box::new(report)));
     }
@@ -118,27 +161,8 @@ fn follow(
     Ok(Pushed::Ended(Box::new(failed(config, mode, attempts, &died(status, state)))))
 }
 
-/// Waits for the end of the worker and passes on what it says meanwhile. Whether it ended before the deadline.
-fn wait(child: &Child, log: &mut File, deadline: Instant) -> io::Result<bool> {
-    let end = pidfd_open(Pid::from_child(child), PidfdFlags::empty())?;
-    loop {
-        let left = deadline.saturating_duration_since(Instant::now());
-        let mut fds = [PollFd::new(&end, PollFlags::IN)];
-        match poll(&mut fds, Some(&timespec(left.min(TICK)))) {
-            Ok(0) if left.is_zero() => return Ok(false),
-            Ok(0) | Err(rustix::io::Errno::INTR) => pass_on(log),
-            Ok(_) => return Ok(true),
-            Err(error) => return Err(error.into()),
-        }
-    }
-}
-
-/// Passes on what is new in the log. Nobody may be there to read it, which is no reason to stop.
-fn pass_on(log: &mut File) {
-    let mut text = Vec::new();
-    if log.read_to_end(&mut text).is_ok() {
-        let _ = io::stderr().write_all(&text);
-    }
+fn failed_to_wait(error: io::Error) -> ApplyError {
+    ApplyError::file("wait for", "worker".as_ref())(error)
 }
 
 fn died(status: ExitStatus, state: &State) -> String {

@@ -8,6 +8,7 @@ use std::time::Duration;
 use orch_model::{Digest, Mode};
 
 use super::config::Origin;
+use crate::pull::{Manner, Pace};
 use crate::worker::Terms;
 
 pub(super) const USAGE: &str = "\
@@ -20,6 +21,13 @@ With --root, the files of that tree are worked on; its programs are not run, and
                           until the node is healthy, for at most --health of the --limit
   apply [--mode MODE] [--limit SECONDS] [--health SECONDS] FILE|-
                           the same in this process
+  fetch [--once] [--limit SECONDS] [--health SECONDS]
+                          fetch the configuration from the server that `/var/lib/orch/enrolment.json` names, apply it as
+                          `push` does, and tell the server what became of it
+  run [--limit SECONDS] [--health SECONDS]
+                          do that again and again, when its time has come and when the server has something new
+  converge [--limit SECONDS] [--health SECONDS]
+                          tell whoever runs to do it now, or do it here
   inspect                 say what differs from the configuration on standard input, and change nothing
   health [--limit SECONDS]
                           repeat the health checks of the configuration on standard input until they pass
@@ -50,6 +58,9 @@ pub(super) enum Order {
     Push(Terms),
     Worker { digest: Digest, terms: Terms },
     Apply { from: Origin, terms: Terms },
+    Fetch(Manner),
+    Run(Manner),
+    Converge(Manner),
     Inspect,
     Health { limit: Duration },
     Report,
@@ -63,7 +74,9 @@ pub(super) enum Order {
 impl Order {
     /// Whether it changes something on the node.
     pub(super) const fn changes(&self) -> bool {
-        matches!(self, Self::Push(_) | Self::Worker { .. } | Self::Apply { .. } | Self::Cancel { .. })
+        let pulls = matches!(self, Self::Fetch(_) | Self::Run(_) | Self::Converge(_));
+        pulls
+            || matches!(self, Self::Push(_) | Self::Worker { .. } | Self::Apply { .. } | Self::Cancel { .. })
     }
 }
 
@@ -91,6 +104,13 @@ impl Words {
             Some("push") => Order::Push(self.terms()?),
             Some("worker") => Order::Worker { terms: self.terms()?, digest: self.digest()? },
             Some("apply") => Order::Apply { terms: self.terms()?, from: self.origin()? },
+            Some("fetch") => {
+                // There is no other way to fetch; who says so is understood.
+                self.0.retain(|word| word != "--once");
+                Order::Fetch(self.manner()?)
+            }
+            Some("run") => Order::Run(self.manner()?),
+            Some("converge") => Order::Converge(self.manner()?),
             Some("inspect") => Order::Inspect,
             Some("health") => Order::Health { limit: self.seconds("--limit")?.unwrap_or(HEALTH_LIMIT) },
             Some("report") => Order::Report,
@@ -108,6 +128,25 @@ impl Words {
             mode: self.value("--mode")?.unwrap_or(Mode::Push),
             limit: self.seconds("--limit")?.unwrap_or(LIMIT),
             health: self.seconds("--health")?.unwrap_or(HEALTH_LIMIT),
+        })
+    }
+
+    /// How a node converges. What is counted in milliseconds is for tests, which have no time for the real ones.
+    fn manner(&mut self) -> Result<Manner, String> {
+        let usual = Pace::default();
+        let tries: Option<Millis> = self.value("--tries-ms")?;
+        let patience: Option<u64> = self.value("--patience-ms")?;
+        let call: Option<u64> = self.value("--call-ms")?;
+        let pace = Pace {
+            tries: tries.map_or(usual.tries, |Millis(times)| times),
+            patience: patience.map_or(usual.patience, Duration::from_millis),
+            call: call.map_or(usual.call, Duration::from_millis),
+        };
+        Ok(Manner {
+            pace,
+            limit: self.seconds("--limit")?.unwrap_or(LIMIT),
+            health: self.seconds("--health")?.unwrap_or(HEALTH_LIMIT),
+            skew: self.value("--skew")?.unwrap_or(0),
         })
     }
 
@@ -153,6 +192,20 @@ impl Words {
     }
 }
 
+/// Times in milliseconds, with commas between them.
+struct Millis(Vec<Duration>);
+
+impl FromStr for Millis {
+    type Err = std::num::ParseIntError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        text.split(',')
+            .map(|number| number.parse().map(Duration::from_millis))
+            .collect::<Result<_, _>>()
+            .map(Self)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -170,6 +223,10 @@ mod tests {
         let apply = parse("apply - --mode pull").unwrap();
         let terms = Terms { mode: Mode::Pull, limit: LIMIT, health: HEALTH_LIMIT };
         assert_eq!(apply.order, Order::Apply { from: Origin::Input, terms });
+        let Order::Fetch(manner) = parse("fetch --tries-ms 0,5 --once --limit 9").unwrap().order else {
+            panic!("it was not understood")
+        };
+        assert_eq!((manner.pace.tries.len(), manner.limit), (2, limit));
     }
 
     #[test]
@@ -187,6 +244,9 @@ mod tests {
             "apply",
             "apply a b",
             "inspect --limit 3",
+            "fetch now",
+            "fetch --tries-ms 0,,1",
+            "run --once",
         ] {
             assert!(parse(line).is_err(), "{line:?}");
         }

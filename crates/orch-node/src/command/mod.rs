@@ -2,6 +2,7 @@
 
 mod args;
 mod config;
+mod pulled;
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -16,7 +17,8 @@ use crate::error::ApplyError;
 use crate::health;
 use crate::init;
 use crate::node::Node;
-use crate::push::{Pushed, push};
+use crate::pull;
+use crate::push::{Pushed, pass_on, push};
 use crate::state::{ApplyLock, State};
 use crate::worker::{self, Terms, say};
 use args::{Args, Order, USAGE};
@@ -61,7 +63,7 @@ fn carry_out(args: Args) -> ExitCode {
 fn on_node(node: &Node, order: Order) -> ExitCode {
     match order {
         Order::Push(terms) => with_config(&Origin::Input, |config| {
-            let pushed = push(node, config, terms).unwrap_or_else(|error| {
+            let pushed = push(node, config, terms, &mut pass_on).unwrap_or_else(|error| {
                 // Whoever pushed gets a report in any case, also where none could be kept.
                 Pushed::Ended(Box::new(apply::failed(config, terms.mode, 1, &error.in_full())))
             });
@@ -71,6 +73,9 @@ fn on_node(node: &Node, order: Order) -> ExitCode {
         Order::Apply { from, terms } => {
             with_config(&from, |config| ended(apply_here(node, config, terms), answer_apply))
         }
+        Order::Fetch(manner) => pulled::answer_fetch(pull::fetch(node, &manner)),
+        Order::Run(manner) => pulled::answer_run(pull::run(node, &manner)),
+        Order::Converge(manner) => pulled::answer_converge(pull::converge(node, &manner)),
         Order::Inspect => {
             with_config(&Origin::Input, |config| ended(inspect(node, config), |seen| print(&seen)))
         }
@@ -108,6 +113,8 @@ fn answer_push(pushed: Pushed) -> ExitCode {
             say(&format!("the time limit was reached: {why}, and goes on; `orch-node cancel` ends it"));
             ExitCode::from(LIMIT)
         }
+        // Whoever pushes has never enough.
+        Pushed::Left => ExitCode::FAILURE,
     }
 }
 

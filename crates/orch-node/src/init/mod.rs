@@ -4,8 +4,7 @@
 //! it is called.
 
 mod log;
-mod server;
-mod signals;
+mod service;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -14,8 +13,9 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process_group, wait};
 
 use log::Log;
-use server::Server;
-use signals::Signals;
+use service::Service;
+
+use crate::signals::Signals;
 
 /// How it behaves.
 #[derive(Debug, Clone)]
@@ -30,6 +30,15 @@ pub struct Settings {
     pub sshd: Vec<PathBuf>,
     /// What the SSH server is run with.
     pub sshd_args: Vec<String>,
+    /// The node fetches its configuration by itself where this exists, or comes to be there and init is told to look again
+    /// by `SIGHUP`.
+    pub node_wanted: PathBuf,
+    /// What fetches.
+    pub node: PathBuf,
+    /// What it is run with.
+    pub node_args: Vec<String>,
+    /// Where it writes what it does.
+    pub node_log: PathBuf,
     /// How long processes may take to end by themselves when the node is stopped.
     pub grace: Duration,
 }
@@ -43,6 +52,10 @@ impl Default for Settings {
             sshd_wanted: crate::ssh_server::WANTED.into(),
             sshd: std::iter::once("/usr/sbin/sshd".into()).chain(folders).collect(),
             sshd_args: ["-D", "-e", "-f", "/etc/ssh/sshd_config"].map(String::from).into(),
+            node_wanted: crate::pull::ENROLMENT.into(),
+            node: crate::push::SELF.into(),
+            node_args: vec!["run".into()],
+            node_log: "/var/log/orch-node.log".into(),
             grace: Duration::from_secs(3),
         }
     }
@@ -69,16 +82,24 @@ pub fn run(settings: &Settings) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Keeps the SSH server running and reaps, until it is told to stop.
+/// Keeps what the node must run running and reaps, until it is told to stop.
 fn live(settings: &Settings, signals: &Signals, log: &mut Log) {
-    let mut server = Server::of(settings);
+    let mut services = [service::ssh_server(settings), service::node(settings)];
     log.say("the node is up");
     while !signals.is_stop_asked() {
         while let Some((pid, how)) = reap() {
-            server.notice_end(pid, &how, log);
+            for service in &mut services {
+                service.notice_end(pid, &how, log);
+            }
         }
-        server.start_if_due(log);
-        signals.wait(server.next_start());
+        let looks_again = signals.take_look_again();
+        for service in &mut services {
+            if looks_again {
+                service.look_again();
+            }
+            service.start_if_due(log);
+        }
+        signals.wait(services.iter().filter_map(Service::next_start).min());
     }
 }
 

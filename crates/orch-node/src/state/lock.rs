@@ -32,7 +32,7 @@ pub(crate) struct Holder {
 impl ApplyLock {
     /// Takes it; nothing where somebody else has it.
     pub(crate) fn try_take(state: &State) -> Result<Option<Self>, ApplyError> {
-        let (path, file) = open(state)?;
+        let (path, file) = open(state, NAME)?;
         match file.try_lock() {
             Ok(()) => Ok(Some(Self(file))),
             Err(TryLockError::WouldBlock) => Ok(None),
@@ -45,7 +45,7 @@ impl ApplyLock {
         if let Some(lock) = Self::try_take(state)? {
             return Ok(Some(lock));
         }
-        let (path, file) = open(state)?;
+        let (path, file) = open(state, NAME)?;
         let (sender, receiver) = mpsc::channel();
         // The kernel knows no time limit for this wait: another thread waits, and may do so for ever.
         thread::spawn(move || {
@@ -90,7 +90,7 @@ impl ApplyLock {
 impl Holder {
     /// Who applies now; nothing where nobody does.
     pub(crate) fn find(state: &State) -> Result<Option<Self>, ApplyError> {
-        let (path, mut file) = open(state)?;
+        let (path, mut file) = open(state, NAME)?;
         let mut text = Vec::new();
         file.read_to_end(&mut text).map_err(ApplyError::file("read", &path))?;
         let holder: Option<Self> = serde_json::from_slice(&text).ok();
@@ -98,8 +98,9 @@ impl Holder {
     }
 }
 
-fn open(state: &State) -> Result<(PathBuf, File), ApplyError> {
-    let path = state.path.join(NAME);
+/// Opens a lock by its name, for everybody who wants it.
+pub(super) fn open(state: &State, name: &str) -> Result<(PathBuf, File), ApplyError> {
+    let path = state.path.join(name);
     let mut options = File::options();
     options.read(true).write(true).create(true).truncate(false).mode(0o600);
     let file = options.open(&path).map_err(ApplyError::file("open", &path))?;

@@ -2,6 +2,7 @@
 
 mod lock;
 mod process;
+mod run_lock;
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -16,6 +17,7 @@ use crate::node::{Folder, Node, Owner, Wanted};
 
 pub(crate) use lock::{ApplyLock, Holder};
 pub(crate) use process::{is_alive, session_of, start_of};
+pub(crate) use run_lock::{Puller, RunLock, Tenure};
 
 const FOLDER: &str = "/var/lib/orch";
 const COMPLETE: &str = "complete.json";
@@ -109,7 +111,7 @@ impl State {
     /// The configuration that the node has, if it is this one. One that cannot be read is no reason to keep a good one
     /// out.
     fn current(&self, digest: Digest) -> Option<Config> {
-        self.read_config(SPEC).ok().flatten().filter(|config| config.digest() == digest)
+        self.config().filter(|config| config.digest() == digest)
     }
 
     /// The log of the worker, empty.
@@ -136,8 +138,24 @@ impl State {
         self.read_json(name)
     }
 
-    fn read_json<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, ApplyError> {
-        let text = self.folder.text(OsStr::new(name))?;
+    /// The configuration that the node has, whatever became of it.
+    pub(crate) fn config(&self) -> Option<Config> {
+        self.read_config(SPEC).ok().flatten()
+    }
+
+    /// A file of the folder; nothing where it is not there.
+    pub(crate) fn text(&self, name: &str) -> Result<Option<Vec<u8>>, ApplyError> {
+        self.folder.text(OsStr::new(name))
+    }
+
+    /// Puts a file into the folder that only root reads.
+    pub(crate) fn write_json(&self, name: &str, value: &impl serde::Serialize) -> Result<(), ApplyError> {
+        self.write(name, &to_json(value))
+    }
+
+    /// A file of the folder as what it holds; nothing where it holds something else.
+    pub(crate) fn read_json<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, ApplyError> {
+        let text = self.text(name)?;
         Ok(text.and_then(|text| serde_json::from_slice(&text).ok()))
     }
 

@@ -1,0 +1,256 @@
+//! One convergence: the configuration is fetched, made true where it is not, and the server is told what became of it.
+//!
+//! What came with the answer is written down before anything else is done, so a cut at any moment loses no token; the
+//! configuration is applied by the same worker as one that was pushed, which a cut of this process does not end.
+
+use std::time::Duration;
+
+use orch_model::pull::{NodeResult, SpecAnswer, Telling};
+use orch_model::{ApplyReport, ApplyStatus, Config, Inspection, ResourceReport};
+use thiserror::Error;
+
+use super::client::{CallError, Client};
+use super::failure;
+use super::memory::Known;
+use super::pace::Pace;
+use super::progress::while_telling;
+use crate::apply;
+use crate::error::{ApplyError, in_full};
+use crate::health;
+use crate::node::Node;
+use crate::push::{Pushed, push};
+use crate::signals::Signals;
+use crate::state::State;
+use crate::worker::Terms;
+
+/// How a node converges.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Manner {
+    /// When the server is asked.
+    pub(crate) pace: Pace,
+    /// How long applying may take.
+    pub(crate) limit: Duration,
+    /// How long of that the node may take to become healthy.
+    pub(crate) health: Duration,
+    /// By how many seconds its clock is made to look wrong.
+    pub(crate) skew: i64,
+}
+
+/// How far a convergence goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Depth {
+    /// The node is made what it should be, whatever it was.
+    Full,
+    /// Tokens are renewed before they end; the node is looked at only where the server has something new.
+    Renewal,
+}
+
+/// What came of a convergence.
+#[derive(Debug)]
+pub(crate) enum Converged {
+    /// The node has its configuration, and this became of it.
+    Ended(Box<ApplyReport>),
+    /// There was nothing new, and nothing else was asked for.
+    Renewed,
+    /// There was no configuration to be had, as this says.
+    NotFetched(Box<ApplyReport>),
+    /// It is not done yet: the time limit was reached, or it was told to stop.
+    Left(&'static str),
+}
+
+/// Why a node cannot even try to converge.
+#[derive(Debug, Error)]
+pub(crate) enum PullError {
+    #[error("this node was not told to pull: there is no `{}`", super::ENROLMENT)]
+    NotEnrolled,
+    #[error("{0}")]
+    Enrolment(String),
+    #[error(transparent)]
+    State(#[from] ApplyError),
+}
+
+/// A node that pulls.
+pub(super) struct Pull<'p> {
+    pub(super) node: &'p Node,
+    pub(super) state: &'p State,
+    pub(super) signals: &'p Signals,
+    pub(super) manner: &'p Manner,
+}
+
+impl<'p> Pull<'p> {
+    pub(super) fn known(&self) -> Result<Known, PullError> {
+        Known::read(self.state)?.ok_or(PullError::NotEnrolled)
+    }
+
+    pub(super) fn client(&self, known: &Known) -> Result<Client<'p>, PullError> {
+        let Known { enrolment, .. } = known;
+        let patience = self.manner.pace.patience;
+        Client::new((&enrolment.server, known.pins()), &enrolment.node, patience, self.signals)
+            .map_err(PullError::Enrolment)
+    }
+
+    /// Converges once.
+    pub(super) fn converge(&self, depth: Depth) -> Result<Converged, PullError> {
+        let mut known = self.known()?;
+        let mut client = self.client(&known)?;
+        let answer = match self.fetch(&known, &mut client) {
+            Ok(answer) => answer,
+            Err((CallError::Told, _)) => return Ok(Converged::Left("it was told to stop")),
+            Err((error, tries)) => {
+                return self.not_fetched(&mut known, &mut client, depth, (&error, tries));
+            }
+        };
+        let (revision, pins) = (known.revision(), known.pins().to_vec());
+        known.learn(self.state, &answer)?;
+        if known.pins() != pins {
+            client = self.client(&known)?;
+        }
+        self.settle(&mut known, &mut client)?;
+        let is_old = revision == Some(answer.revision) && self.completed(&answer.spec)?.is_some();
+        if depth == Depth::Renewal && is_old {
+            known.conclude(self.state, None)?;
+            return Ok(Converged::Renewed);
+        }
+        self.make_true(&mut known, &mut client, &answer.spec)
+    }
+
+    /// Asks for the configuration, and believes no other node's.
+    fn fetch(&self, known: &Known, client: &mut Client<'_>) -> Result<SpecAnswer, (CallError, u32)> {
+        let Manner { pace, .. } = self.manner;
+        pace.ask(self.signals, || {
+            let answer = client.spec(known.token(), pace.call)?;
+            if answer.spec.node == known.enrolment.node {
+                return Ok(answer);
+            }
+            Err(CallError::Nonsense(format!("it is the configuration of `{}`", answer.spec.node)))
+        })
+    }
+
+    /// Writes down why there is no configuration, and tells the server where it refused and there is a token for that.
+    fn not_fetched(
+        &self,
+        known: &mut Known,
+        client: &mut Client<'_>,
+        depth: Depth,
+        (error, tries): (&CallError, u32),
+    ) -> Result<Converged, PullError> {
+        let report = failure::report(self.state, &known.enrolment, (error, tries))?;
+        failure::keep(self.state, &report, error)?;
+        // A renewal that fails says nothing of the node.
+        if depth == Depth::Full {
+            known.conclude(self.state, report.error.clone())?;
+        }
+        if !error.may_pass() && known.memory.is_some() {
+            known.owe(self.state, Some(self.result(report.clone(), Vec::new())))?;
+            self.settle(known, client)?;
+        }
+        Ok(Converged::NotFetched(Box::new(report)))
+    }
+
+    /// Tells the server a result that it has not taken yet, once.
+    pub(super) fn settle(&self, known: &mut Known, client: &mut Client<'_>) -> Result<(), ApplyError> {
+        let Some(memory) = known.memory.as_ref() else { return Ok(()) };
+        let Some(result) = memory.undelivered.clone() else { return Ok(()) };
+        let told = client.tell(&memory.tokens.report, &Telling::Result(result), self.manner.pace.call);
+        if is_settled(&told) { known.owe(self.state, None) } else { Ok(()) }
+    }
+
+    /// Makes a configuration true where it is not, and tells what became of it.
+    fn make_true(
+        &self,
+        known: &mut Known,
+        client: &mut Client<'_>,
+        config: &Config,
+    ) -> Result<Converged, PullError> {
+        let kept = self.completed(config)?;
+        let drift = if kept.is_some() { self.inspect(config) } else { Drift::default() };
+        let report = match kept.filter(|_| drift.is_none()) {
+            Some(kept) => kept,
+            None => match self.apply(known, client, config)? {
+                Pushed::Ended(report) => *report,
+                Pushed::LimitReached(why) => {
+                    known.conclude(self.state, Some(why.into()))?;
+                    return Ok(Converged::Left(why));
+                }
+                Pushed::Left => return Ok(Converged::Left("it was told to stop, and the worker goes on")),
+            },
+        };
+        let result = self.result(report.clone(), drift.resources);
+        known.settle_on(self.state, report.error.clone(), result)?;
+        self.deliver(known, client)?;
+        Ok(Converged::Ended(Box::new(report)))
+    }
+
+    /// The report of this configuration, where it was the last one to be made true.
+    fn completed(&self, config: &Config) -> Result<Option<ApplyReport>, ApplyError> {
+        Ok(self.state.report()?.filter(|report| report.completes(config)))
+    }
+
+    fn inspect(&self, config: &Config) -> Drift {
+        let resources = apply::inspect(self.node, config);
+        let seen = Inspection { applied: None, resources, health: health::check(self.node, config) };
+        Drift { resources: seen.drift().cloned().collect(), is_unhealthy: !seen.is_healthy() }
+    }
+
+    fn apply(&self, known: &Known, client: &mut Client<'_>, config: &Config) -> Result<Pushed, ApplyError> {
+        let Manner { limit, health, .. } = *self.manner;
+        let terms = Terms { mode: known.enrolment.mode, limit, health };
+        let memory = known.memory.as_ref().expect("what was learned is known");
+        while_telling(client, &memory.tokens.report, self.signals, |follower| {
+            push(self.node, config, terms, follower)
+        })
+    }
+
+    /// Tells the server the result, with as much patience as it is asked with. What it does not take is kept for the next
+    /// time.
+    fn deliver(&self, known: &mut Known, client: &mut Client<'_>) -> Result<(), ApplyError> {
+        let Manner { pace, .. } = self.manner;
+        let Some(memory) = known.memory.as_ref() else { return Ok(()) };
+        let Some(result) = memory.undelivered.clone() else { return Ok(()) };
+        let telling = Telling::Result(result);
+        let told = pace.ask(self.signals, || client.tell(&memory.tokens.report, &telling, pace.call));
+        let told = told.map_err(|(error, _)| error);
+        if let Err(error) = &told {
+            crate::worker::say(&format!("the result is not with the server: {}", in_full(error)));
+        }
+        if is_settled(&told) { known.owe(self.state, None) } else { Ok(()) }
+    }
+
+    fn result(&self, report: ApplyReport, drift: Vec<ResourceReport>) -> Box<NodeResult> {
+        let clock = jiff::Timestamp::now().as_second().saturating_add(self.manner.skew);
+        Box::new(NodeResult { report, drift, clock })
+    }
+}
+
+/// What is not as it was made.
+#[derive(Default)]
+struct Drift {
+    resources: Vec<ResourceReport>,
+    is_unhealthy: bool,
+}
+
+impl Drift {
+    fn is_none(&self) -> bool {
+        self.resources.is_empty() && !self.is_unhealthy
+    }
+}
+
+/// Whether a result needs not be told again: the server has it, or will never take it. One whose token is not believed, or
+/// whose node is not known, may be taken with the next token.
+fn is_settled(told: &Result<(), CallError>) -> bool {
+    match told {
+        Ok(()) => true,
+        Err(error) => matches!(error.status(), Some(400 | 413 | 422)),
+    }
+}
+
+impl Converged {
+    /// Whether the node is as it should be.
+    pub(crate) fn is_good(&self) -> bool {
+        match self {
+            Self::Ended(report) => report.status == ApplyStatus::Complete,
+            Self::Renewed => true,
+            Self::NotFetched(_) | Self::Left(_) => false,
+        }
+    }
+}

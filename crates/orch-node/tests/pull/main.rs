@@ -1,0 +1,13 @@
+//! A node that fetches its configuration, from a server that a test can spoil.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot set its scene has failed")]
+
+#[path = "../common/mod.rs"]
+mod common;
+mod cuts;
+mod fetching;
+mod given;
+mod keeping;
+mod node;
+mod refusals;
+mod server;
