@@ -11,6 +11,7 @@ use thiserror::Error;
 
 use super::client::{CallError, Client};
 use super::failure;
+use super::fitting::fitting;
 use super::memory::Known;
 use super::pace::Pace;
 use super::progress::while_telling;
@@ -218,7 +219,7 @@ impl<'p> Pull<'p> {
 
     fn result(&self, report: ApplyReport, drift: Vec<ResourceReport>) -> Box<NodeResult> {
         let clock = jiff::Timestamp::now().as_second().saturating_add(self.manner.skew);
-        Box::new(NodeResult { report, drift, clock })
+        Box::new(fitting(NodeResult { report, drift, clock }))
     }
 }
 

@@ -4,6 +4,7 @@
 mod client;
 mod converge;
 mod failure;
+mod fitting;
 mod memory;
 mod pace;
 mod progress;

@@ -89,6 +89,19 @@ fn another_certificate_is_refused_and_told_as_such() {
 }
 
 #[test]
+fn a_pinned_certificate_without_its_key_is_worth_nothing() {
+    let certificate = Certificate::new();
+    let server = Server::start_with(&certificate.stolen());
+    let node = Node::of(&server);
+    assert_eq!(server.enrolment().pins, [certificate.pin()]);
+    let error = node.fetched().error.unwrap();
+    assert!(error.starts_with("the connection to the server cannot be secured"), "{error}");
+    assert_eq!(server.site().asked, [], "no token was shown to a stranger");
+    server.show(&certificate);
+    assert_eq!(node.fetched().status, ApplyStatus::Complete, "the control");
+}
+
+#[test]
 fn what_was_applied_stays_applied_while_nobody_answers_and_not_when_the_server_refuses() {
     let server = Server::start();
     let node = Node::of(&server);
