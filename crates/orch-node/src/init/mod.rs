@@ -33,8 +33,8 @@ pub struct Settings {
     /// The node fetches its configuration by itself where this exists, or comes to be there and init is told to look again
     /// by `SIGHUP`.
     pub node_wanted: PathBuf,
-    /// What fetches.
-    pub node: PathBuf,
+    /// Where what fetches may be; the first that is there is run.
+    pub node: Vec<PathBuf>,
     /// What it is run with.
     pub node_args: Vec<String>,
     /// Where it writes what it does.
@@ -53,7 +53,8 @@ impl Default for Settings {
             sshd: std::iter::once("/usr/sbin/sshd".into()).chain(folders).collect(),
             sshd_args: ["-D", "-e", "-f", "/etc/ssh/sshd_config"].map(String::from).into(),
             node_wanted: crate::pull::ENROLMENT.into(),
-            node: crate::push::SELF.into(),
+            // A node may have been given a newer program than the one that is its init.
+            node: vec!["/run/orch/orch-node".into(), crate::push::SELF.into()],
             node_args: vec!["run".into()],
             node_log: "/var/log/orch-node.log".into(),
             grace: Duration::from_secs(3),

@@ -69,7 +69,7 @@ pub(super) fn node(settings: &Settings) -> Service {
     Service::of(What {
         name: "node program",
         wanted: settings.node_wanted.clone(),
-        programs: vec![settings.node.clone()],
+        programs: settings.node.clone(),
         called: Some("orch-node"),
         args: settings.node_args.clone(),
         log: settings.node_log.clone(),

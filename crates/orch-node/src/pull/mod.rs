@@ -42,9 +42,9 @@ pub(crate) enum Told {
 
 /// Converges once, in this process. Nothing where somebody else does.
 pub(crate) fn fetch(node: &Node, manner: &Manner) -> Result<Option<Converged>, PullError> {
-    let signals = listen()?;
     let state = State::make(node)?;
     let Some(_lock) = RunLock::try_take(&state, Tenure::Once)? else { return Ok(None) };
+    let signals = listen()?;
     Pull { node, state: &state, signals: &signals, manner }.converge(Depth::Full).map(Some)
 }
 

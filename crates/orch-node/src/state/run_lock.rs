@@ -3,6 +3,8 @@
 
 use std::fs::{File, TryLockError};
 use std::io::{Read, Seek, Write};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
@@ -11,6 +13,11 @@ use super::{State, is_alive, start_of};
 use crate::error::ApplyError;
 
 const NAME: &str = "pull.lock";
+
+/// A holder that was killed while it started its worker leaves the lock to that for a moment, until it is a program of its
+/// own. Nobody who lives has signed it then, or somebody is about to.
+const AFTERLIFE: Duration = Duration::from_secs(2);
+const TICK: Duration = Duration::from_millis(5);
 
 /// The right to fetch, held until it is dropped.
 #[derive(Debug)]
@@ -36,10 +43,17 @@ impl RunLock {
     /// Takes it and writes down who has it; nothing where somebody else has it.
     pub(crate) fn try_take(state: &State, tenure: Tenure) -> Result<Option<Self>, ApplyError> {
         let (path, mut file) = open(state, NAME)?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Ok(None),
-            Err(TryLockError::Error(error)) => return Err(ApplyError::file("lock", &path)(error)),
+        let deadline = Instant::now() + AFTERLIFE;
+        loop {
+            match file.try_lock() {
+                Ok(()) => break,
+                Err(TryLockError::Error(error)) => return Err(ApplyError::file("lock", &path)(error)),
+                Err(TryLockError::WouldBlock) => {}
+            }
+            if Puller::find(state)?.is_some() || Instant::now() >= deadline {
+                return Ok(None);
+            }
+            thread::sleep(TICK);
         }
         let pid = std::process::id();
         let puller =

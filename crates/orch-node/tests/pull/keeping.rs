@@ -212,16 +212,44 @@ fn waiting_keeps_its_connection_and_is_not_too_eager() {
     let server = Server::start();
     let node = Node::of(&server);
     let _running = node.run();
-    let waits = || {
-        let site = server.site();
-        site.asked
-            .iter()
-            .filter(|(_, path)| path.starts_with("/v1/wait/"))
-            .map(|(at, _)| *at)
-            .collect::<Vec<_>>()
-    };
-    wait_for("three waits", || (waits().len() >= 3).then_some(()));
-    let times = waits();
+    wait_for("three waits", || (server.site().waits().len() >= 3).then_some(()));
+    let times = server.site().waits();
     assert!(times[2] - times[1] >= Duration::from_secs(1));
     assert!(server.site().connections <= 2, "one for the fetch and one for waiting");
+}
+
+#[test]
+fn a_server_that_cannot_be_waited_at_is_left_alone_and_still_heard_of_otherwise() {
+    let server = Server::start();
+    server.site().spoil_waits.extend(vec![Spoil::Status(404, ""); 5]);
+    let node = Node::of(&server);
+    let running = node.run();
+    results(&server, 1);
+    wait_for("the first wait", || (server.site().waits().len() == 1).then_some(()));
+    std::thread::sleep(Duration::from_millis(1500));
+    assert_eq!(server.site().waits().len(), 1);
+    running.signal(Signal::HUP);
+    results(&server, 2);
+}
+
+#[test]
+fn a_worker_outlives_who_started_it_and_its_result_is_told_the_next_time() {
+    let server = Server::start();
+    let node = Node::of(&server);
+    let gate = node.0.at("/gate");
+    let mut role = role();
+    role.files = vec![file("/etc/motd", "hello\n")];
+    role.health =
+        vec![orch_model::Health::Command(vec!["test".into(), "-e".into(), gate.display().to_string()])];
+    server.site().change(&role);
+    let mut running = node.run();
+    wait_for("the file", || node.0.at("/etc/motd").exists().then_some(()));
+    running.signal(Signal::TERM);
+    assert_eq!(running.0.wait().unwrap().code(), Some(0), "it stops, whatever the worker does");
+    assert_eq!(server.site().results, []);
+    node.0.write("/gate", "");
+    wait_for("the worker to be done", || node.has("complete.json").then_some(()));
+    let report = node.fetched();
+    assert_eq!(report.attempts, 1, "it is not applied again");
+    assert_eq!(server.site().results[0].report, report);
 }

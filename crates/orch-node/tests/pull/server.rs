@@ -97,6 +97,8 @@ pub(crate) struct Site {
     pub(crate) spoil: VecDeque<Spoil>,
     /// What becomes of the next results.
     pub(crate) spoil_results: VecDeque<Spoil>,
+    /// What becomes of the next who wait.
+    pub(crate) spoil_waits: VecDeque<Spoil>,
     pub(crate) asked: Vec<(Instant, String)>,
     pub(crate) results: Vec<NodeResult>,
     pub(crate) progress: Vec<(Instant, String)>,
@@ -111,6 +113,11 @@ impl Site {
     /// When the configuration was asked for.
     pub(crate) fn fetches(&self) -> Vec<Instant> {
         self.asked.iter().filter(|(_, path)| path.starts_with("/v1/spec/")).map(|(at, _)| *at).collect()
+    }
+
+    /// When somebody waited.
+    pub(crate) fn waits(&self) -> Vec<Instant> {
+        self.asked.iter().filter(|(_, path)| path.starts_with("/v1/wait/")).map(|(at, _)| *at).collect()
     }
 
     /// Gives the node something new.
@@ -144,6 +151,7 @@ impl Server {
             pins: vec![first_pin],
             spoil: VecDeque::new(),
             spoil_results: VecDeque::new(),
+            spoil_waits: VecDeque::new(),
             asked: Vec::new(),
             results: Vec::new(),
             progress: Vec::new(),
@@ -301,6 +309,7 @@ impl Question {
         let spoil = match self.path.split('/').nth(2) {
             Some("spec") => site.spoil.pop_front(),
             Some("report") if is_result => site.spoil_results.pop_front(),
+            Some("wait") => site.spoil_waits.pop_front(),
             _ => None,
         };
         if let Some(spoil) = spoil {
