@@ -111,6 +111,7 @@ async fn a_machine_that_is_made_keeps_its_disk_whatever_it_is_asked_to_become() 
     let here = ThisComputer::fresh();
     let machine = here.smallest("kept");
     let mut order = Order {
+        enrolment: None,
         site: "conformance".parse().unwrap(),
         identity: "kept.web@father".parse().unwrap(),
         uuid: Uuid::new_v4(),

@@ -3,10 +3,11 @@
 use std::error::Error;
 use std::path::PathBuf;
 
-use orch_model::{NodeName, Problems};
+use orch_model::{Identity, NodeName, Problems};
 use orch_providers::{GroundError, Obstacle};
 use orch_run::load::LoadError;
 use orch_run::{ExitCode, JournalFileError, LockError, StateDirError, TransportError, TrialError};
+use orch_server::OfficeError;
 use thiserror::Error;
 
 /// Why a command could not answer.
@@ -34,8 +35,36 @@ pub(crate) enum Failure {
     #[error("{}, and nothing was touched", in_the_way(.0))]
     Obstacles(Vec<Obstacle>),
     /// Nodes are to fetch their configuration, and there is nobody to fetch it from.
-    #[error("{} to fetch {} configuration, and there is no server for that yet", are(.0), their(.0))]
+    #[error("{} to fetch {} configuration, and {} host has no `server_url`", are(.0), their(.0), their(.0))]
     NoServer(Vec<NodeName>),
+    /// The server cannot do its work.
+    #[error(transparent)]
+    Office(Box<OfficeError>),
+    /// Another command serves this site.
+    #[error("another command serves this site already")]
+    OfficeTaken,
+    /// Something that the server keeps cannot be used.
+    #[error("{0}")]
+    Server(String),
+    /// An address cannot be listened at.
+    #[error("{address} cannot be listened at")]
+    NotListening {
+        /// The address.
+        address: std::net::SocketAddr,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// The site has no spec for a node.
+    #[error("no token can be minted for `{node}`: {why}")]
+    NoSpec {
+        /// The node.
+        node: Identity,
+        /// Why not.
+        why: String,
+    },
+    /// What was given is not a token.
+    #[error("{0}")]
+    NotAToken(String),
     /// Nobody was there to be asked.
     #[error("this destroys machines, and there is no terminal to ask on")]
     NobodyToAsk,
@@ -124,6 +153,14 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
+    /// Something that the server keeps cannot be used.
+    pub(crate) fn server(error: &(dyn Error + 'static)) -> Self {
+        let causes = std::iter::successors(Some(error), |&error| error.source());
+        let mut words: Vec<String> = causes.map(ToString::to_string).collect();
+        words.dedup();
+        Self::Server(words.join(": "))
+    }
+
     /// What to try next.
     pub(crate) fn hint(&self) -> Option<String> {
         let hint = match self {
@@ -136,7 +173,12 @@ impl Failure {
             Self::UnknownKind(_) => "choose from site, host, manifest, spec, preset and posture",
             Self::Observed { .. } => "docs/observed.md in the repository of orch says what belongs in it",
             Self::Ground(error) => error.hint(),
-            Self::NoServer(_) => "`--mode push` has the driver bring it there",
+            Self::NoServer(_) => {
+                "run `orch serve` where the nodes can reach it and say so by `server_url`; `--mode push` does without"
+            }
+            Self::OfficeTaken => "end it first, or leave it to that one",
+            Self::NotListening { .. } => "see who listens there; --listen names another address",
+            Self::NoSpec { .. } => "`orch validate` shows what is wrong; --spec names one",
             Self::NobodyToAsk => "--yes says yes beforehand; --dry-run shows what would be destroyed",
             Self::InTheWayOfTest(_) => "`destroy` them first, or test a manifest of its own",
             Self::NoSuchNode { known, .. } => return Some(format!("choose from {known}")),
@@ -144,7 +186,11 @@ impl Failure {
                 "`orch status` shows what is there, `orch create` makes and starts what is not"
             }
             Self::NoSsh(_) => "`orch ssh` and `orch exec` go in without it",
+            Self::Office(_) | Self::Server(_) => {
+                "see whether the state directory can be written and has room"
+            }
             Self::Problems(_)
+            | Self::NotAToken(_)
             | Self::Journal(_)
             | Self::Obstacles(_)
             | Self::NotConfirmed

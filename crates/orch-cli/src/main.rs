@@ -10,6 +10,7 @@ mod page;
 mod paint;
 mod runtime;
 mod scene;
+mod serving;
 mod site;
 mod stage;
 mod verbs;

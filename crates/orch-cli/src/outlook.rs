@@ -1,7 +1,7 @@
 //! A plan with what is known of it before anything is touched: a run and its rehearsal see the same.
 
-use orch_model::Mode;
-use orch_plan::{Action, Goal, Observed, Plan, plan};
+use orch_model::{Fleet, Mode, Provider};
+use orch_plan::{Action, Goal, NodePlan, Observed, Plan, plan};
 
 use crate::failure::Failure;
 use crate::scene::{Reach, Scene};
@@ -24,7 +24,7 @@ impl Outlook {
         goal: &Goal,
     ) -> Result<Self, Failure> {
         let plan = plan(&scene.fleet, observed, goal)?;
-        if let Some(objection) = nobody_to_fetch_from(&plan) {
+        if let Some(objection) = nobody_to_fetch_from(&plan, &scene.fleet) {
             return Ok(Self { plan, caveats: Vec::new(), objection: Some(objection) });
         }
         let preflight = reach.preflight(&plan).await;
@@ -34,10 +34,19 @@ impl Outlook {
     }
 }
 
-/// Nodes that fetch their configuration need a server to fetch it from.
-fn nobody_to_fetch_from(plan: &Plan) -> Option<Failure> {
-    let fetches = |action: &Action| matches!(action, Action::Configure { mode, .. } if *mode != Mode::Push);
-    let nodes = plan.nodes.iter().filter(|node| node.up.iter().any(fetches));
+/// Nodes that fetch their configuration need a server that they can reach. Those of this computer find one in their own
+/// network.
+fn nobody_to_fetch_from(plan: &Plan, fleet: &Fleet) -> Option<Failure> {
+    let has_server = |node: &NodePlan| {
+        let host = fleet.hosts.get(&node.identity.host);
+        host.is_some_and(|host| host.provider == Provider::Local || host.server_url.is_some())
+    };
+    let nodes = plan.nodes.iter().filter(|node| fetches(node) && !has_server(node));
     let nodes: Vec<_> = nodes.map(|node| node.name().clone()).collect();
     (!nodes.is_empty()).then_some(Failure::NoServer(nodes))
+}
+
+/// Whether a node is to fetch its configuration.
+pub(crate) fn fetches(node: &NodePlan) -> bool {
+    node.up.iter().any(|action| matches!(action, Action::Configure { mode, .. } if *mode != Mode::Push))
 }

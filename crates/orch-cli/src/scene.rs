@@ -9,6 +9,7 @@ use orch_plan::{Goal, HostView, Observed, Plan, Selection, Verb};
 use orch_providers::{Base, Ground, GroundError, Preflight};
 use orch_run::status::minding_drift;
 use orch_run::{StateDir, observe, picked};
+use orch_server::{ServerFolder, SitePlace, SiteRegistry, system_clock};
 
 use crate::args::{Cli, Pace, Placement, RequiredManifest};
 use crate::failure::Failure;
@@ -25,6 +26,8 @@ const GOODBYE: Duration = Duration::from_secs(5);
 pub(crate) struct Scene {
     pub(crate) fleet: Fleet,
     base: Base,
+    /// A manifest from elsewhere.
+    manifest_file: Option<PathBuf>,
 }
 
 /// Those who speak to hosts, and the hosts that nobody can speak to yet.
@@ -52,7 +55,18 @@ impl Scene {
         }
         let keep = (cli.keep_connections > 0).then(|| Duration::from_secs(cli.keep_connections.into()));
         let base = Base { state: state(cli)?, site: absolute(&root), program: program()?, keep };
-        Ok(Self { fleet, base })
+        let manifest_file = manifest.manifest_file.as_deref().map(absolute);
+        Ok(Self { fleet, base, manifest_file })
+    }
+
+    /// What the server of the site keeps.
+    pub(crate) fn server(&self) -> ServerFolder {
+        ServerFolder::of(&self.base.state, &self.fleet.site)
+    }
+
+    /// Where the files are that the server hands out.
+    pub(crate) fn place(&self) -> SitePlace {
+        SitePlace { root: self.base.site.clone(), manifest: self.manifest_file.clone() }
     }
 
     /// The driver's own folder.
@@ -73,6 +87,16 @@ impl Scene {
 }
 
 impl Reach {
+    /// Who knows the nodes that fetch their configuration, whoever serves them.
+    pub(crate) fn registry(&self, scene: &Scene) -> SiteRegistry {
+        let here = self.ground.locals.iter().map(|(host, local)| (host.clone(), local.server_address()));
+        let elsewhere = scene.fleet.hosts.iter().filter(|(host, _)| !self.ground.locals.contains_key(*host));
+        let elsewhere =
+            elsewhere.filter_map(|(name, host)| Some((name.clone(), host.server_url.as_ref()?.to_string())));
+        let (addresses, enrollers) = (here.chain(elsewhere).collect(), self.ground.enrollers.clone());
+        SiteRegistry::new(&scene.server(), system_clock(), addresses, enrollers)
+    }
+
     /// Waits for something that is done with hosts and nodes, and then, however that ended, until nodes that are to stop
     /// what they do were told so: what is still under way when the runtime ends is lost.
     pub(crate) async fn during<T>(&self, doing: impl Future<Output = T>) -> T {
@@ -132,15 +156,15 @@ impl Reach {
 }
 
 /// The driver's own folder, by a path that holds wherever it is used: programs that others start read it too.
-fn state(cli: &Cli) -> Result<StateDir, Failure> {
+pub(crate) fn state(cli: &Cli) -> Result<StateDir, Failure> {
     Ok(StateDir::locate(cli.state.as_deref().map(absolute).as_deref())?)
 }
 
-fn absolute(path: &Path) -> PathBuf {
+pub(crate) fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
 /// This program, by a path that other programs can start it by.
-fn program() -> Result<PathBuf, Failure> {
+pub(crate) fn program() -> Result<PathBuf, Failure> {
     std::env::current_exe().map_err(|source| Failure::Unread { path: "this program".into(), source })
 }

@@ -1,16 +1,19 @@
 //! Where a command acts: hosts that are locked first and looked at then, so that no plan is older than its lock.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use orch_model::HostName;
 use orch_plan::{Goal, Observed, Plan, Verb};
 use orch_run::{Control, Driver, HostLocks, Patience, Permit, RunId};
+use orch_server::{Limits, nobody};
 
 use crate::failure::Failure;
-use crate::outlook::Outlook;
+use crate::outlook::{Outlook, fetches};
 use crate::output;
 use crate::scene::{Reach, Scene};
+use crate::serving::{Service, Serving};
 use crate::view::View;
 
 /// How long it may take to remove what earlier runs left.
@@ -60,12 +63,28 @@ impl Stage {
         tidied.err().map(|why| format!("note: what earlier runs left could not be removed: {why}\n"))
     }
 
+    /// Serves nodes that fetch their configuration for as long as a plan is carried out that has some.
+    pub(crate) fn serve(&self, plan: &Plan) -> Result<Option<Serving>, Failure> {
+        if !plan.nodes.iter().any(fetches) {
+            return Ok(None);
+        }
+        let service = Service {
+            folder: self.scene.server(),
+            place: self.scene.place(),
+            locals: self.reach.ground.locals.clone(),
+            limits: Limits::default(),
+            tell: nobody(),
+        };
+        Serving::begin(service).map(Some)
+    }
+
     /// The driver that carries plans out here, told about by `view`.
     pub(crate) fn driver(&self, view: &View) -> Driver {
         Driver {
             state: self.scene.state().clone(),
             places: self.reach.ground.places.clone(),
             permit: self.permit.clone(),
+            registry: Some(Arc::new(self.reach.registry(&self.scene))),
             control: view.control(),
             hooks: view.hooks(),
             watch: view.watch(),

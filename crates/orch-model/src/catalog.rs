@@ -82,6 +82,11 @@ impl Catalog<'_> {
         self.site.value.as_ref().is_some_and(|site| site.name.is_some() || site.defaults().domain.is_some())
     }
 
+    /// The hosts that are this very computer, as far as they were read.
+    pub fn hosts_here(&self) -> impl Iterator<Item = &HostName> {
+        self.hosts.names().filter(|name| matches!(self.hosts.get(name), Some(Host::Local(_))))
+    }
+
     /// The mark of everything that the site owns.
     pub fn site_name(&self) -> SiteName {
         self.site.value.as_ref().map_or_else(|| Site::placeholder().site_name(), Site::site_name)

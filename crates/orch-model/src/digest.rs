@@ -12,6 +12,9 @@ use sha2::{Digest as _, Sha256};
 pub struct Digest([u8; 32]);
 
 impl Digest {
+    /// Stands where there is nothing to have a digest of.
+    pub const NONE: Self = Self([0; 32]);
+
     /// The digest of a value's compact JSON. Same value, same bytes, same digest: maps inside must be ordered.
     pub fn of(value: &impl Serialize) -> Self {
         let json = serde_json::to_vec(value).expect("what orch defines can be written as JSON");

@@ -45,7 +45,7 @@ pub use files::{
 pub use fleet::{Fleet, Hetzner, Host, HostSsh, Node, Provider, Proxmox, Settings, Size, Timeouts, Trust};
 pub use graph::{Edge, EdgeKind, Graph, GraphNode};
 pub use identity::Identity;
-pub use node_record::{Alarm, Fetched, NodeRecord, Reported};
+pub use node_record::{Alarm, Fetched, NodeRecord, Refused, Reported};
 pub use printable::printable;
 pub use problem::{Excerpt, Position, Problem, Problems, Severity};
 pub use resolve::{Request, resolve};

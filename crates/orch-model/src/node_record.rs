@@ -19,6 +19,9 @@ pub struct NodeRecord {
     /// When it last asked for its configuration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fetched: Option<Fetched>,
+    /// When it was last sent away with a token that had been good, since it last fetched.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<Refused>,
     /// What it last said became of one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reported: Option<Reported>,
@@ -43,6 +46,15 @@ pub struct Fetched {
     /// What it was given; nothing where that is not remembered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<Digest>,
+}
+
+/// A node was sent away with a token that had been good.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refused {
+    /// When, in seconds since 1970.
+    pub at: u64,
+    /// The code that it was told.
+    pub code: String,
 }
 
 /// What a node reported, and when.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use orch_model::{Fleet, HostName, Provider, ProviderKind};
 use orch_plan::{Action, MachineSpec, Plan};
-use orch_run::{Door, Permit, Place, Places, StateDir};
+use orch_run::{Door, Enroller, Permit, Place, Places, StateDir};
 use thiserror::Error;
 use tokio::task::JoinSet;
 
@@ -35,7 +35,10 @@ pub struct Ground {
     pub places: Places,
     /// For looking around, and for people.
     pub doors: BTreeMap<HostName, Arc<dyn Door>>,
-    locals: BTreeMap<HostName, Local>,
+    /// For nodes that fetch their configuration themselves.
+    pub enrollers: BTreeMap<HostName, Arc<dyn Enroller>>,
+    /// The hosts that are this very computer.
+    pub locals: BTreeMap<HostName, Local>,
     ways: Vec<Arc<LocalWay>>,
 }
 
@@ -104,6 +107,7 @@ impl Ground {
             let provider = Arc::new(local.clone());
             ground.places.insert(name.clone(), Place { provider, transport: Arc::clone(&way) as _ });
             ground.doors.insert(name.clone(), Arc::clone(&way) as _);
+            ground.enrollers.insert(name.clone(), Arc::clone(&way) as _);
             ground.ways.push(way);
             ground.locals.insert(name.clone(), local);
         }

@@ -11,6 +11,7 @@ mod tests;
 
 use std::time::Duration;
 
+use orch_model::pull::Enrolment;
 use orch_model::{Config, Inspection};
 use orch_run::{Configured, Target, TransportError};
 use tokio::time::Instant;
@@ -70,6 +71,23 @@ pub async fn configure(
         cancel(remote, program, limits.answer).await;
     }
     answer::configured(&ended, target, config)
+}
+
+/// Hands a node what it needs to fetch its configuration itself, and has it begin.
+pub async fn enrol(
+    remote: &dyn Remote,
+    program: &Program,
+    target: &Target,
+    enrolment: &Enrolment,
+    limits: &Limits,
+) -> Result<(), TransportError> {
+    let text = serde_json::to_vec(enrolment).expect("an enrolment can always be written as JSON");
+    let ended = program.run(remote, target, &["enrol"], &text, limits.inspect + limits.answer).await?;
+    if ended.code == Some(0) {
+        return Ok(());
+    }
+    let why = "it could not be enrolled".to_owned();
+    Err(TransportError::Failed { node: target.identity.clone(), why, evidence: answer::tail(&ended.stderr) })
 }
 
 /// Says what differs on a node from `config`, and whether it is healthy. Changes nothing, so a node that does not have

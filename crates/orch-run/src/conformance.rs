@@ -299,6 +299,7 @@ fn create<S: Subject>(subject: &S, node: &str) -> Order {
         },
         uuid: Uuid::new_v4(),
         action: Action::Create { machine: subject.smallest(&format!("orch-conformance-{node}")) },
+        enrolment: None,
         progress: Progress::to_nobody(),
     }
 }

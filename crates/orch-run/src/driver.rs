@@ -9,6 +9,7 @@ use crate::journal::{JournalFileError, RunId, RunJournal, StepValue};
 use crate::observe::observe;
 use crate::permit::Permit;
 use crate::provider::Places;
+use crate::registry::Registry;
 use crate::report::Report;
 use crate::runner::{Means, Patience, Watch, run};
 use crate::state_dir::StateDir;
@@ -22,6 +23,8 @@ pub struct Driver {
     pub places: Places,
     /// Leave to change them.
     pub permit: Permit,
+    /// Who knows the nodes that fetch their configuration themselves, where there are any.
+    pub registry: Option<Arc<dyn Registry>>,
     /// How runs are stopped from outside.
     pub control: Control,
     /// Who is told while a run goes on.
@@ -44,6 +47,7 @@ impl Driver {
         let means = Means {
             places: self.places.clone(),
             permit: self.permit.clone(),
+            registry: self.registry.clone(),
             journal: Arc::new(journal),
             control: self.control.clone(),
             hooks: Arc::clone(&self.hooks),

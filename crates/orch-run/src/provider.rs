@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use orch_model::pull::Enrolment;
 use orch_model::{HostName, Identity, SiteName};
 use orch_plan::{Action, HostView, Marks};
 use thiserror::Error;
@@ -49,6 +50,8 @@ pub struct Order {
     pub uuid: Uuid,
     /// What to do.
     pub action: Action,
+    /// What the machine is given when it is made, where it is to fetch its configuration itself.
+    pub enrolment: Option<Enrolment>,
     /// Whom to tell what is being done.
     pub progress: Progress,
 }

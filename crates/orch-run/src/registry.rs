@@ -16,10 +16,14 @@ pub trait Registry: Send + Sync {
     async fn enrol(&self, node: &Identity, spec: &SpecName, mode: Mode) -> Result<Enrolment, RegistryError>;
 
     /// Hands a node that is there already what it needs, and has it fetch its configuration now.
-    async fn hand_over(&self, target: &Target, spec: &SpecName, permit: &Permit) -> Result<(), RegistryError>;
+    async fn hand_over(&self, target: &Target, spec: &SpecName, permit: &Permit)
+    -> Result<(), RegistryError>;
 
     /// What is known of a node. With a number of events, waits a while until there are others.
     async fn record(&self, node: &Identity, after: Option<u64>) -> Result<NodeRecord, RegistryError>;
+
+    /// Forgets a node that is no more: whatever it was given is worthless from now on.
+    async fn forget(&self, node: &Identity) -> Result<(), RegistryError>;
 
     /// Has a node converge now, if it listens, or when it next does.
     async fn converge(&self, node: &Identity) -> Result<(), RegistryError>;
@@ -64,7 +68,9 @@ impl RegistryError {
     pub fn hint(&self) -> String {
         match self {
             Self::NoServer { host } => {
-                format!("run `orch serve` where its nodes can reach it, and say so by `server_url` in `hosts/{host}.yaml`")
+                format!(
+                    "run `orch serve` where its nodes can reach it, and say so by `server_url` in `hosts/{host}.yaml`"
+                )
             }
             Self::Transport(error) => error.hint(),
             Self::NotEnrolled { .. } => "see whether the state directory can be written and has room".into(),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
 use orch_model::{ApplyReport, ResourceReport};
 
 /// How many lines are told.
@@ -26,4 +27,10 @@ pub fn skipped(resources: &[ResourceReport]) -> Vec<String> {
     }
     let notes = reasons.iter().map(|(reason, names)| format!("skipped: {} ({reason})", names.join(", ")));
     notes.map(|note| orch_model::printable(&note).into_owned()).collect()
+}
+
+/// A moment, in seconds since 1970, as people write it.
+pub fn moment(seconds: u64) -> String {
+    let at = i64::try_from(seconds).ok().and_then(|seconds| Timestamp::from_second(seconds).ok());
+    at.map_or_else(|| "at some time".to_owned(), |at| format!("{at:.0}"))
 }

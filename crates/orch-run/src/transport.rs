@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use orch_model::pull::Enrolment;
 use orch_model::{Config, Identity, Inspection, Mode};
 use thiserror::Error;
 use uuid::Uuid;
@@ -14,14 +15,25 @@ use crate::progress::Progress;
 /// The way to the nodes of a host.
 #[async_trait]
 pub trait Transport: Send + Sync {
-    /// Makes `config` true on the node, or waits until the node has done so itself, as its mode says. Idempotent; a
-    /// second time changes nothing.
+    /// Makes `config` true on the node. Idempotent; a second time changes nothing.
     async fn configure(
         &self,
         target: &Target,
         config: &Config,
         permit: &Permit,
     ) -> Result<Configured, TransportError>;
+}
+
+/// The way to nodes that are there and are to fetch their configuration themselves.
+#[async_trait]
+pub trait Enroller: Send + Sync {
+    /// Hands a node what it needs for that, and has it do so now.
+    async fn enrol(
+        &self,
+        target: &Target,
+        enrolment: &Enrolment,
+        permit: &Permit,
+    ) -> Result<(), TransportError>;
 }
 
 /// The way into a node for those who look around in it, and for what people do there by hand: that is theirs to answer

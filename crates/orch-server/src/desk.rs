@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use orch_model::pull::{NextTokens, NodeResult, SpecAnswer, Telling, WaitAnswer};
 use orch_model::token::{Audience, Bearer, Claims, Code, Demand, Keyring, Refusal, TokenId, sign, verify};
-use orch_model::{Config, Digest, Fetched, Identity, NodeRecord, Reported};
+use orch_model::{Config, Digest, Fetched, Identity, NodeRecord, Refused, Reported};
 use thiserror::Error;
 
 use crate::certificate::{CertificateError, Certificates};
@@ -87,7 +87,7 @@ impl Desk {
         Ok(Self {
             specs: Specs::of(place)?,
             metrics: Metrics::default(),
-            ledger: Ledger::open(&folder.ledger())?,
+            ledger: Ledger::open(&folder.ledger_path())?,
             reports: Reports::of(folder),
             events: Events::new(),
             ring: RwLock::new(keys.ring()?),
@@ -191,6 +191,7 @@ impl Desk {
             node: node.clone(),
             wanted: self.specs.config(node).ok().map(|config| config.digest()),
             fetched: seen.fetched.or(remembered),
+            refused: seen.refused,
             reported: self.reports.last(node).ok().flatten(),
             doing: seen.doing,
             alarm: standing.and_then(|standing| standing.alarm),
@@ -231,16 +232,23 @@ impl Desk {
         let now = (self.clock)();
         let accept_legacy = self.specs.accepts_legacy_tokens();
         let demand = Demand { node, audience, now, accept_legacy };
-        let claims = verify(token, &self.ring.read().expect("nobody panics while holding this"), &demand)?;
+        let verified = verify(token, &self.ring.read().expect("nobody panics while holding this"), &demand);
+        let claims = verified.map_err(|refusal| self.refuse(node, refusal, now))?;
         let Some(id) = claims.jti else { return Ok(claims) };
         match self.ledger.show(node, id, now).await {
             Ok(()) => Ok(claims),
-            Err(ShowError::Refused(refusal)) => {
-                self.events.happened(node);
-                Err(refusal.into())
-            }
+            Err(ShowError::Refused(refusal)) => Err(self.refuse(node, refusal, now)),
             Err(ShowError::Ledger(error)) => Err(Answered::fault(error)),
         }
+    }
+
+    /// Sends somebody away, and takes note of it where the token had been good: only then is it known that it was the node,
+    /// and that it needs another one.
+    fn refuse(&self, node: &Identity, refusal: Refusal, now: u64) -> Answered {
+        if matches!(refusal, Refusal::Expired | Refusal::UsedUp | Refusal::Revoked) {
+            self.events.refused(node, Refused { at: now, code: refusal.code().to_string() });
+        }
+        refusal.into()
     }
 
     /// The tokens that follow the one that was shown.

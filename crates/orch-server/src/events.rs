@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use orch_model::{Digest, Fetched, Identity};
+use orch_model::{Digest, Fetched, Identity, Refused};
 use tokio::sync::watch;
 
 /// What happens to nodes.
@@ -27,6 +27,7 @@ pub(crate) struct Seen {
     pub(crate) count: u64,
     pub(crate) fetched: Option<Fetched>,
     pub(crate) doing: Option<String>,
+    pub(crate) refused: Option<Refused>,
     /// How often it was told to converge.
     signals: u64,
 }
@@ -60,15 +61,15 @@ impl Events {
     }
 
     pub(crate) fn fetched(&self, node: &Identity, fetched: Fetched) {
-        self.note(node, |seen| (seen.fetched, seen.doing) = (Some(fetched), None));
+        self.note(node, |seen| (seen.fetched, seen.doing, seen.refused) = (Some(fetched), None, None));
+    }
+
+    pub(crate) fn refused(&self, node: &Identity, refused: Refused) {
+        self.note(node, |seen| seen.refused = Some(refused));
     }
 
     pub(crate) fn doing(&self, node: &Identity, doing: Option<String>) {
         self.note(node, |seen| seen.doing = doing);
-    }
-
-    pub(crate) fn happened(&self, node: &Identity) {
-        self.note(node, |_| {});
     }
 
     /// Has a node converge, if it waits, or when it next does.

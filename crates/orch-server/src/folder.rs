@@ -51,7 +51,8 @@ impl ServerFolder {
         self.0.join("certificates.json")
     }
 
-    pub(crate) fn ledger(&self) -> PathBuf {
+    /// Where it is written down which tokens were used.
+    pub fn ledger_path(&self) -> PathBuf {
         self.0.join("ledger.jsonl")
     }
 

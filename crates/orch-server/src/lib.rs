@@ -18,6 +18,7 @@ mod metrics;
 mod office;
 mod operator;
 mod question;
+mod registry;
 mod reports;
 mod server;
 mod socket;
@@ -33,6 +34,7 @@ pub use ledger::{Ledger, LedgerError, Revoked, TokenStanding, read as read_ledge
 pub use limits::Limits;
 pub use office::{InOffice, Listening, OfficeError};
 pub use operator::{Operator, OperatorError};
+pub use registry::{RevokeError, SiteRegistry, remembered, revoke_on_disk};
 pub use reports::Reports;
 pub use server::Server;
 pub use specs::{SiteError, SitePlace, SpecError, Specs};

@@ -40,6 +40,7 @@ fn an_archive_without_an_ssh_server_is_entered_directly_too() {
     tar.arg("-cf").arg(&archive).args(["--numeric-owner", "-C"]).arg(debian().unwrap()).arg(".");
     assert!(tar.status().unwrap().success());
     lab.write("hosts/father.yaml", &host(&[("debian", &archive)]));
+    lab.write("specs/plain.yaml", &spec("as wanted").replace("sudo: true", "sudo: false"));
     lab.all("create").ends_with(0).every_node_is("changed");
     assert_eq!(lab.orch("exec -M lab -H father -- id -un").ends_with(0).stdout.lines().last(), Some("root"));
     lab.all("status").ends_with(0).every_node_is("as-wanted");

@@ -90,6 +90,7 @@ async fn drive(job: &Job) {
     // The first entry was written before anybody could be told.
     killing(1);
     let means = Means {
+        registry: None,
         places: ground.places,
         permit: Permit::under(locks),
         journal: Arc::new(journal.when_written(killing)),

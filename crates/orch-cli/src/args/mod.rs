@@ -3,6 +3,7 @@
 mod about;
 mod acting;
 mod looking;
+mod serving;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -15,6 +16,7 @@ use crate::output;
 pub(crate) use about::{About, OptionalManifest, Placement, RequiredManifest};
 pub(crate) use acting::{Acting, CreateArgs, DestroyArgs, ExecArgs, Pace, SshArgs, Telling};
 pub(crate) use looking::{GraphFormat, PlanArgs, RunChoice, RunsArgs};
+pub(crate) use serving::{ServeArgs, TokenArgs};
 
 /// One manifest, the whole life of a machine.
 ///
@@ -136,6 +138,23 @@ pub(crate) enum VerbArgs {
         after_help = "Example:\n  orch ssh-config -M nested-test -H father > nodes.conf && scp -F nodes.conf file test-vm:"
     )]
     SshConfig(About),
+    /// Serve nodes that fetch their configuration.
+    ///
+    /// Hands every node what the site says of it now, and keeps what it reports. `create` starts a server by itself for as
+    /// long as it runs; this one stays, so that nodes keep themselves as they should be. SIGHUP has it read everything anew.
+    #[command(
+        after_help = "Examples:\n  orch serve\n  orch serve --listen 0.0.0.0:44443 --log-format json\n  orch serve --rotate-cert"
+    )]
+    Serve(ServeArgs),
+    /// Mint, inspect, revoke and list the tokens with which nodes fetch their configuration.
+    #[command(
+        after_help = "Examples:\n  orch token list\n  orch token mint single-node.test-vm@father > token\n  orch token inspect token\n  orch token revoke single-node.test-vm@father"
+    )]
+    Token {
+        /// What to do.
+        #[command(subcommand)]
+        what: TokenArgs,
+    },
     /// Draw the nodes of a manifest and how they relate.
     #[command(
         after_help = "Examples:\n  orch graph -M edge --format svg --output edge.svg\n  orch graph -M nested-test --format mermaid"

@@ -71,7 +71,11 @@ async fn carry_out(
     }
     let page = Page::open(args.telling.report.as_deref())?;
     let view = View::open(&args.telling, &goal.verb.to_string(), AfterStop::End)?;
+    let serving = stage.serve(&plan)?;
     let report = stage.driver(&view).run(stage.run.clone(), &plan).await;
+    if let Some(serving) = serving {
+        serving.end().await;
+    }
     // While somebody listens for Ctrl-C: what is in the way of tidying can be in the way for long.
     let left = match &report {
         Ok(_) if goal.verb == Verb::Destroy => stage.tidy(&view.control()).await,

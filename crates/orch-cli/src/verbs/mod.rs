@@ -7,8 +7,10 @@ mod init;
 mod plan;
 mod reference;
 mod runs;
+mod serve;
 mod session;
 mod status;
+mod token;
 mod trial;
 mod validate;
 
@@ -34,6 +36,8 @@ pub(crate) fn run(cli: &Cli, output: &Output) -> Result<ExitCode, Failure> {
         VerbArgs::Graph { manifest, host, format, output: file } => {
             graph::run(cli, manifest, host.as_ref(), *format, file.as_deref(), output)
         }
+        VerbArgs::Serve(args) => serve::run(cli, args, output),
+        VerbArgs::Token { what } => token::run(cli, what, output),
         VerbArgs::Runs { what } => runs::run(cli, what, output),
         VerbArgs::Init { dir } => init::run(dir, output),
         VerbArgs::Schema { kind, out } => reference::schema(kind.as_deref(), out.as_deref(), output),

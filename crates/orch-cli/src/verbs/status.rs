@@ -1,15 +1,18 @@
 //! `orch status`: what is, next to what is wanted. Takes no lock, so no run can block it.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
+use orch_model::{Identity, Mode, NodeRecord};
 use orch_plan::{Goal, Verb, plan};
-use orch_run::{ExitCode, Standing};
+use orch_run::{ExitCode, Registry as _, Standing};
+use orch_server::remembered;
 
 use crate::args::{About, Cli};
 use crate::failure::Failure;
 use crate::output::{self, Output};
 use crate::runtime::block_on;
-use crate::scene::Scene;
+use crate::scene::{Reach, Scene};
 
 /// How long a node may take to say what it is.
 const DEADLINE: Duration = Duration::from_secs(30);
@@ -23,9 +26,26 @@ pub(crate) fn run(cli: &Cli, about: &About, output: &Output) -> Result<ExitCode,
         let plan = plan(&scene.fleet, &observed, &Goal { only: only.clone(), ..Goal::of(Verb::Create) })?;
         let standing = Standing::of(&scene.fleet, &only, &observed, &reach.ground.doors, DEADLINE);
         let (standing, preflight) = tokio::join!(standing, reach.ground.preflight(&plan));
-        Ok(Standing { caveats: preflight.caveats, ..standing? })
+        let standing = standing?.with_records(known(&scene, &reach).await);
+        Ok(Standing { caveats: preflight.caveats, ..standing })
     }))?;
     output::caveats(&standing.caveats);
     output.answer(&standing, &standing);
     Ok(standing.exit_code)
+}
+
+/// What the server knows of the nodes that fetch their configuration: the one that runs, or by what the last one left.
+async fn known(scene: &Scene, reach: &Reach) -> BTreeMap<Identity, NodeRecord> {
+    let pulling = scene.fleet.nodes.iter().filter(|node| node.mode != Mode::Push && node.config.is_some());
+    let nodes: Vec<Identity> = pulling.map(|node| node.identity.clone()).collect();
+    let registry = reach.registry(scene);
+    let mut records = remembered(&scene.server(), nodes.clone());
+    for node in nodes {
+        match registry.record(&node, None).await {
+            Ok(record) => drop(records.insert(node, record)),
+            // Nobody serves now.
+            Err(_) => break,
+        }
+    }
+    records
 }

@@ -42,7 +42,11 @@ async fn try_out(stage: &Stage, args: &Acting, goal: &Goal) -> Result<(TrialRepo
     let plan = stage.plan_for(goal, &observed).await?;
     let page = Page::open(args.telling.report.as_deref())?;
     let view = View::open(&args.telling, "test", AfterStop::CleanUp)?;
+    let serving = stage.serve(&plan)?;
     let report = trial.run(&stage.driver(&view), stage.run.clone(), &plan).await;
+    if let Some(serving) = serving {
+        serving.end().await;
+    }
     view.close().await;
     Ok((report?, page))
 }

@@ -28,6 +28,7 @@ With --root, the files of that tree are worked on; its programs are not run, and
                           do that again and again, when its time has come and when the server has something new
   converge [--limit SECONDS] [--health SECONDS]
                           tell whoever runs to do it now, or do it here
+  enrol                   take what is needed to fetch from standard input, and begin
   inspect                 say what differs from the configuration on standard input, and change nothing
   health [--limit SECONDS]
                           repeat the health checks of the configuration on standard input until they pass
@@ -61,6 +62,7 @@ pub(super) enum Order {
     Fetch(Manner),
     Run(Manner),
     Converge(Manner),
+    Enrol,
     Inspect,
     Health { limit: Duration },
     Report,
@@ -74,7 +76,7 @@ pub(super) enum Order {
 impl Order {
     /// Whether it changes something on the node.
     pub(super) const fn changes(&self) -> bool {
-        let pulls = matches!(self, Self::Fetch(_) | Self::Run(_) | Self::Converge(_));
+        let pulls = matches!(self, Self::Fetch(_) | Self::Run(_) | Self::Converge(_) | Self::Enrol);
         pulls
             || matches!(self, Self::Push(_) | Self::Worker { .. } | Self::Apply { .. } | Self::Cancel { .. })
     }
@@ -111,6 +113,7 @@ impl Words {
             }
             Some("run") => Order::Run(self.manner()?),
             Some("converge") => Order::Converge(self.manner()?),
+            Some("enrol") => Order::Enrol,
             Some("inspect") => Order::Inspect,
             Some("health") => Order::Health { limit: self.seconds("--limit")?.unwrap_or(HEALTH_LIMIT) },
             Some("report") => Order::Report,

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::PathBuf;
 
-use orch_model::Config;
+use serde::de::DeserializeOwned;
 use thiserror::Error;
 
 /// No configuration is larger.
@@ -24,12 +24,12 @@ pub(super) enum ConfigError {
     Unreadable(#[from] io::Error),
     #[error("the configuration is larger than {} MiB", LARGEST >> 20)]
     TooLarge,
-    #[error("this is not a configuration of a node")]
+    #[error("this is not what a node is given")]
     Wrong(#[from] serde_json::Error),
 }
 
 impl Origin {
-    pub(super) fn read(&self) -> Result<Config, ConfigError> {
+    pub(super) fn read<T: DeserializeOwned>(&self) -> Result<T, ConfigError> {
         match self {
             Self::Input => read(io::stdin().lock()),
             Self::File(path) => read(File::open(path)?),
@@ -37,7 +37,7 @@ impl Origin {
     }
 }
 
-fn read(from: impl Read) -> Result<Config, ConfigError> {
+fn read<T: DeserializeOwned>(from: impl Read) -> Result<T, ConfigError> {
     let mut text = Vec::new();
     let length = from.take(LARGEST + 1).read_to_end(&mut text)?;
     if u64::try_from(length).is_ok_and(|length| length > LARGEST) {

@@ -75,6 +75,7 @@ fn on_node(node: &Node, order: Order) -> ExitCode {
         }
         Order::Fetch(manner) => pulled::answer_fetch(pull::fetch(node, &manner)),
         Order::Run(manner) => pulled::answer_run(pull::run(node, &manner)),
+        Order::Enrol => enrol(node),
         Order::Converge(manner) => pulled::answer_converge(pull::converge(node, &manner)),
         Order::Inspect => {
             with_config(&Origin::Input, |config| ended(inspect(node, config), |seen| print(&seen)))
@@ -86,6 +87,15 @@ fn on_node(node: &Node, order: Order) -> ExitCode {
         Order::Cancel { grace } => ended(cancel(node, grace), answer_cancel),
         Order::Has(digest) => ended(has(node, digest), |has| print_text(if has { "yes\n" } else { "no\n" })),
         Order::Init | Order::Version | Order::Help => ExitCode::SUCCESS,
+    }
+}
+
+/// Takes the enrolment on standard input.
+fn enrol(node: &Node) -> ExitCode {
+    match Origin::Input.read() {
+        Ok(enrolment) => ended(pull::enrol(node, &enrolment), |()| ExitCode::SUCCESS),
+        // Without its cause, which may show the text: that is a secret.
+        Err(error) => wrong(&error.to_string()),
     }
 }
 

@@ -15,11 +15,6 @@ use super::client::CallError;
 use crate::error::{ApplyError, in_full};
 use crate::state::{ApplyLock, State};
 
-/// The digest of no configuration.
-fn none() -> Digest {
-    "0".repeat(64).parse().expect("64 zeros are a digest")
-}
-
 /// The report of a fetch that failed.
 pub(super) fn report(
     state: &State,
@@ -36,11 +31,11 @@ pub(super) fn report(
         status: ApplyStatus::Failed,
         node: enrolment.node.clone(),
         spec: spec(state, enrolment),
-        spec_digest: none(),
+        spec_digest: Digest::NONE,
         mode: enrolment.mode,
         started_at: now.clone(),
         finished_at: now,
-        attempts: state.attempts(none())?,
+        attempts: state.attempts(Digest::NONE)?,
         resources: Vec::new(),
         health: Vec::new(),
         error: Some(words),
@@ -59,6 +54,6 @@ pub(super) fn keep(state: &State, report: &ApplyReport, error: &CallError) -> Re
     // Whoever applies at this moment writes down what comes of it.
     let Some(_lock) = ApplyLock::try_take(state)? else { return Ok(()) };
     let is_still_what_it_was =
-        error.may_pass() && state.report()?.is_some_and(|last| last.spec_digest != none());
+        error.may_pass() && state.report()?.is_some_and(|last| last.spec_digest != Digest::NONE);
     if is_still_what_it_was { Ok(()) } else { state.keep(report) }
 }

@@ -13,7 +13,7 @@ use crate::state::State;
 
 /// Where a node is given what it needs to fetch its configuration.
 pub const ENROLMENT: &str = "/var/lib/orch/enrolment.json";
-const ENROLMENT_NAME: &str = "enrolment.json";
+pub(super) const ENROLMENT_NAME: &str = "enrolment.json";
 const MEMORY_NAME: &str = "pull.json";
 
 /// What a node that pulls has since its first fetch.

@@ -3,6 +3,7 @@
 
 mod client;
 mod converge;
+mod enrol;
 mod failure;
 mod fitting;
 mod memory;
@@ -17,6 +18,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 pub(crate) use converge::{Converged, Manner, PullError};
+pub(crate) use enrol::enrol;
 pub use memory::ENROLMENT;
 pub(crate) use pace::Pace;
 pub use unit::{UNIT_NAME, unit};

@@ -153,6 +153,12 @@ impl State {
         self.write(name, &to_json(value))
     }
 
+    /// Puts a file into the folder that only root reads, and that nobody means to change.
+    pub(crate) fn write_for_good(&self, name: &str, value: &impl serde::Serialize) -> Result<(), ApplyError> {
+        let wanted = Wanted { content: &to_json(value), mode: 0o400, owner: Owner::ROOT };
+        self.folder.write(OsStr::new(name), &wanted)
+    }
+
     /// A file of the folder as what it holds; nothing where it holds something else.
     pub(crate) fn read_json<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>, ApplyError> {
         let text = self.text(name)?;

@@ -44,6 +44,8 @@ pub(crate) enum EnterError {
     Connect(SocketAddr, #[source] io::Error),
     #[error("its SSH server did not answer within {0:?}")]
     Silent(Duration, #[source] io::Error),
+    #[error("{0} cannot be listened at")]
+    Listen(SocketAddr, #[source] io::Error),
     #[error("what it is cannot be read")]
     Record(#[source] io::Error),
 }
@@ -121,7 +123,7 @@ pub(crate) fn connect(folder: &Folder, port: u16) -> Result<(), EnterError> {
 }
 
 /// Enters the network of the bridge that a machine is attached to: the host's, or that of the machine it lives in.
-fn join_bridge(folder: &Folder, init: &Process, within: Option<&str>) -> Result<(), EnterError> {
+pub(super) fn join_bridge(folder: &Folder, init: &Process, within: Option<&str>) -> Result<(), EnterError> {
     if !is_root() {
         join(init, ThreadNameSpaceType::USER)?;
     }

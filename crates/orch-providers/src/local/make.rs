@@ -79,13 +79,27 @@ impl Maker {
     pub(crate) fn create(&self, order: &Order, spec: &MachineSpec) -> Result<Done, MakeError> {
         match self.store.bearing(order.uuid).doing("look at the host's machines")? {
             Some((folder, record)) if record.made => self.started(&folder, &record, &order.progress),
-            Some((folder, record)) => self.finish(&folder, record, spec.size, &order.progress),
+            Some((folder, record)) => self.finish_for(order, &folder, record, spec.size),
             None => {
                 order.progress.say("making its record");
                 let (folder, record) = self.begin(order, spec)?;
-                self.finish(&folder, record, spec.size, &order.progress)
+                self.finish_for(order, &folder, record, spec.size)
             }
         }
+    }
+
+    /// Finishes a machine with what the order gives it.
+    fn finish_for(
+        &self,
+        order: &Order,
+        folder: &Folder,
+        record: Record,
+        size: Size,
+    ) -> Result<Done, MakeError> {
+        if let Some(enrolment) = &order.enrolment {
+            folder.write_enrolment(enrolment).doing("write down what it fetches its configuration with")?;
+        }
+        self.finish(folder, record, size, &order.progress)
     }
 
     /// Puts a machine there that bears its marks and is nothing else yet.
@@ -150,21 +164,18 @@ impl Maker {
         // From here on it is the process that starts it which has the lock.
         drop(lock);
         self.switch_on(folder, &record, progress)?;
+        folder.forget_enrolment().doing("remove what it was given")?;
         record.made = true;
         folder.write_record(&record).doing("write down that it is made")?;
         Ok(Done::Changed)
     }
 
     /// Finishes a machine that an interrupted run began to make.
-    pub(crate) fn adopt(
-        &self,
-        found: &MachineRef,
-        size: Size,
-        progress: &Progress,
-    ) -> Result<Done, MakeError> {
+    pub(crate) fn adopt(&self, order: &Order, found: &MachineRef, size: Size) -> Result<Done, MakeError> {
+        let progress = &order.progress;
         let (folder, record) = self.marked(found)?;
         if !record.made {
-            return self.finish(&folder, record, size, progress);
+            return self.finish_for(order, &folder, record, size);
         }
         // Whoever began it was done after all, and it is a machine like any other.
         match (self.resize(found, size, progress)?, self.start(found, progress)?) {

@@ -10,6 +10,7 @@ mod boot;
 mod child;
 mod direct;
 mod disk;
+mod ear;
 mod enter;
 mod image;
 mod inside;
@@ -64,6 +65,9 @@ fn work(args: &[OsString]) -> Result<ExitCode, Trouble> {
     let done = |result: Result<(), boot::BootError>| {
         result.map(|()| ExitCode::SUCCESS).map_err(|error| Trouble::of(&error))
     };
+    let told = |result: Result<(), enter::EnterError>| {
+        result.map(|()| ExitCode::SUCCESS).map_err(|error| Trouble::in_words(chain(&error)))
+    };
     let usage = || Trouble::in_words("this is for orch itself");
     let [word, folder, rest @ ..] = args else { return Err(usage()) };
     let folder = Folder::at(PathBuf::from(folder));
@@ -89,17 +93,14 @@ fn work(args: &[OsString]) -> Result<ExitCode, Trouble> {
         enter::ENTER => enter::enter(&folder, rest).map_err(|error| Trouble::in_words(chain(&error))),
         enter::CONNECT => {
             let port = rest.first().and_then(|port| port.to_str()?.parse().ok()).ok_or_else(usage)?;
-            enter::connect(&folder, port)
-                .map(|()| ExitCode::SUCCESS)
-                .map_err(|error| Trouble::in_words(chain(&error)))
+            told(enter::connect(&folder, port))
         }
+        ear::LISTEN => told(ear::listen(&folder)),
         enter::KNOCK => {
             let number = |place: usize| rest.get(place).and_then(|word| word.to_str()?.parse::<u64>().ok());
             let port = number(0).and_then(|port| u16::try_from(port).ok()).ok_or_else(usage)?;
             let within = Duration::from_millis(number(1).ok_or_else(usage)?);
-            enter::knock(&folder, port, within)
-                .map(|()| ExitCode::SUCCESS)
-                .map_err(|error| Trouble::in_words(chain(&error)))
+            told(enter::knock(&folder, port, within))
         }
         _ => Err(usage()),
     }

@@ -112,7 +112,7 @@ impl Local {
         let progress = &order.progress;
         match &order.action {
             Action::Create { machine } => self.maker.create(order, machine),
-            Action::Adopt { found, machine } => self.maker.adopt(found, machine.size, progress),
+            Action::Adopt { found, machine } => self.maker.adopt(order, found, machine.size),
             Action::Resize { machine, to, .. } => self.maker.resize(machine, *to, progress),
             Action::Start { machine } => self.maker.start(machine, progress),
             Action::Destroy { machine } => self.maker.destroy(machine, progress),

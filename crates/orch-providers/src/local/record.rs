@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use orch_model::pull::Enrolment;
 use orch_model::{NodeKind, PublicKey, Size, UserName};
 use orch_plan::Marks;
 use serde::de::DeserializeOwned;
@@ -100,6 +101,24 @@ impl Folder {
     /// The private half of its SSH host key.
     pub(crate) fn host_key(&self) -> PathBuf {
         self.path.join("ssh_host_ed25519_key")
+    }
+
+    /// What it is given to fetch its configuration with, until it has it.
+    pub(crate) fn enrolment(&self) -> PathBuf {
+        self.path.join("enrolment.json")
+    }
+
+    /// Lays down what it is given to fetch its configuration with.
+    pub(crate) fn write_enrolment(&self, enrolment: &Enrolment) -> io::Result<()> {
+        write(&self.enrolment(), enrolment)
+    }
+
+    /// Takes that away, once the machine has it.
+    pub(crate) fn forget_enrolment(&self) -> io::Result<()> {
+        match fs::remove_file(self.enrolment()) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
     }
 
     /// What the machine is; an error where there is nothing that says so, or nothing that can be understood.

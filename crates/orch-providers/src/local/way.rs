@@ -7,8 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use orch_model::pull::Enrolment;
 use orch_model::{Config, Inspection, RootLogin};
-use orch_run::{Configured, Door, Ended, Permit, Target, Transport, TransportError};
+use orch_run::{Configured, Door, Ended, Enroller, Permit, Target, Transport, TransportError};
 use tokio::time::Instant;
 
 use super::boot::PROGRAM;
@@ -196,6 +197,23 @@ impl Transport for LocalWay {
             configured = self.ssh.configure(target, config, permit) => configured,
             off = self.goes_off(target) => Err(off),
         }
+    }
+}
+
+#[async_trait]
+impl Enroller for LocalWay {
+    /// Straight into the namespaces: a node that fetches its configuration need not be reached in any other way.
+    async fn enrol(
+        &self,
+        target: &Target,
+        enrolment: &Enrolment,
+        permit: &Permit,
+    ) -> Result<(), TransportError> {
+        target.needs(permit)?;
+        self.refresh(target).await?;
+        let (folder, _) = self.maker.running(target)?;
+        let direct = Direct::new(folder, self.maker.program.clone(), target.clone());
+        push::enrol(&direct, &Program::There(PROGRAM.into()), target, enrolment, &self.limits).await
     }
 }
 

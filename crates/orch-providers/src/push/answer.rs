@@ -1,8 +1,7 @@
 //! What `orch-node` answers, and what that means.
 
-use std::collections::BTreeMap;
-
-use orch_model::{ApplyReport, ApplyStatus, Config, Inspection, ResourceReport};
+use orch_model::{ApplyReport, ApplyStatus, Config, Inspection};
+use orch_run::told::{failures, skipped};
 use orch_run::{Configured, Ended, Target, TransportError};
 use serde::de::DeserializeOwned;
 
@@ -28,7 +27,7 @@ pub(super) fn configured(
         return Err(failed(why, tail(&ended.stderr)));
     }
     if report.status == ApplyStatus::Failed {
-        return Err(failed(what_failed(&report), with_stderr(details(&report), ended)));
+        return Err(failed(what_failed(&report), with_stderr(failures(&report), ended)));
     }
     if report.health.len() < config.role.health.len() {
         let why = "it was configured, and did not say whether it is healthy".into();
@@ -67,27 +66,6 @@ fn no_answer(ended: &Ended, target: &Target) -> TransportError {
 fn what_failed(report: &ApplyReport) -> String {
     let error = report.error.as_deref().unwrap_or("it did not say why");
     orch_model::printable(error).into_owned()
-}
-
-/// What is told of the resources that are neither as wanted nor skipped.
-fn details(report: &ApplyReport) -> Vec<String> {
-    let resources =
-        report.resources.iter().filter(|resource| !resource.changed && resource.skipped.is_none());
-    let told = resources.filter_map(|resource| Some((resource, resource.detail.as_deref()?)));
-    let words = told.map(|(resource, detail)| format!("{} {}: {detail}", resource.kind, resource.name));
-    words.map(|line| orch_model::printable(&line).into_owned()).take(EVIDENCE).collect()
-}
-
-/// What was skipped, with one note for each reason: `skipped: package htop, package vim (not installable here)`.
-fn skipped(resources: &[ResourceReport]) -> Vec<String> {
-    let mut reasons: BTreeMap<&str, Vec<String>> = BTreeMap::new();
-    for resource in resources {
-        if let Some(reason) = &resource.skipped {
-            reasons.entry(reason).or_default().push(format!("{} {}", resource.kind, resource.name));
-        }
-    }
-    let notes = reasons.iter().map(|(reason, names)| format!("skipped: {} ({reason})", names.join(", ")));
-    notes.map(|note| orch_model::printable(&note).into_owned()).collect()
 }
 
 fn with_stderr(mut evidence: Vec<String>, ended: &Ended) -> Vec<String> {

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use orch_model::Config;
-use orch_run::{Configured, Permit, Target, Transport, TransportError};
+use orch_model::pull::Enrolment;
+use orch_run::{Configured, Enroller, Permit, Target, Transport, TransportError};
 use tokio::time::Instant;
 
 use super::client::Ssh;
@@ -29,6 +30,21 @@ impl Transport for Ssh {
         let ended = self.push_until_answered(target, config, &way, &mut work, deadline).await;
         work.connection = None;
         ended
+    }
+}
+
+#[async_trait]
+impl Enroller for Ssh {
+    async fn enrol(
+        &self,
+        target: &Target,
+        enrolment: &Enrolment,
+        permit: &Permit,
+    ) -> Result<(), TransportError> {
+        target.needs(permit)?;
+        let way = self.way(target).await?;
+        let connection = self.reach_by(target, &way).await?;
+        push::enrol(&connection, &way.program, target, enrolment, &self.settings().limits).await
     }
 }
 

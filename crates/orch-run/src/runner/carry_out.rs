@@ -6,16 +6,19 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use orch_dag::{Outcome, TaskError};
-use orch_model::{Identity, SiteName, Timeouts};
-use orch_plan::{Action, HostView, Plan, confirm};
+use orch_model::pull::Enrolment;
+use orch_model::{Config, Identity, Mode, SiteName, SpecName, Timeouts};
+use orch_plan::{Action, HostView, NodePlan, Plan, confirm};
 use thiserror::Error;
 use uuid::Uuid;
 
+use super::pull::Pull;
 use super::{Means, Patience, Watch};
 use crate::journal::{Entry, JournalFileError, RunJournal, StepValue};
 use crate::permit::Permit;
 use crate::progress::Progress;
 use crate::provider::{Done, Order, Place, Places, ProviderError, Scope};
+use crate::registry::{Registry, RegistryError};
 use crate::transport::{Configured, Target, TransportError};
 
 /// What to try for a node that the plan knew must not be touched.
@@ -34,6 +37,9 @@ pub(crate) enum StepError {
     /// The node could not be configured.
     #[error(transparent)]
     Transport(#[from] TransportError),
+    /// Nothing can be found out about a node that fetches its configuration.
+    #[error(transparent)]
+    Registry(RegistryError),
     /// It took longer than its phase may, and a fresh look did not find it done.
     #[error("not done within {}s: {seen}", limit.as_secs_f64())]
     TimedOut {
@@ -58,6 +64,7 @@ impl StepError {
         match self {
             Self::Provider(error) => error.is_passing(),
             Self::Transport(error) => error.is_passing(),
+            Self::Registry(error) => error.is_passing(),
             Self::NotSeen { .. } => true,
             Self::Refused(_) | Self::TimedOut { .. } | Self::Journal(_) => false,
         }
@@ -68,7 +75,7 @@ impl StepError {
             Self::TimedOut { .. } => true,
             Self::Provider(error) => error.is_late(),
             Self::Transport(error) => error.is_late(),
-            Self::NotSeen { .. } | Self::Refused(_) | Self::Journal(_) => false,
+            Self::NotSeen { .. } | Self::Refused(_) | Self::Journal(_) | Self::Registry(_) => false,
         }
     }
 
@@ -76,6 +83,7 @@ impl StepError {
         match self {
             Self::Provider(error) => error.hint(),
             Self::Transport(error) => error.hint(),
+            Self::Registry(error) => error.hint(),
             Self::Refused(_) => REFUSED_HINT.into(),
             Self::TimedOut { .. } => {
                 "run again: it goes on from what is there; give it more time with `settings.timeouts`".into()
@@ -90,7 +98,11 @@ impl StepError {
         match self {
             Self::Provider(error) => error.evidence(),
             Self::Transport(error) => error.evidence(),
-            Self::Refused(_) | Self::TimedOut { .. } | Self::NotSeen { .. } | Self::Journal(_) => &[],
+            Self::Refused(_)
+            | Self::TimedOut { .. }
+            | Self::NotSeen { .. }
+            | Self::Journal(_)
+            | Self::Registry(_) => &[],
         }
     }
 
@@ -112,6 +124,11 @@ pub(crate) struct Work {
     timeouts: Timeouts,
     places: Places,
     permit: Permit,
+    registry: Option<Arc<dyn Registry>>,
+    /// Nodes that fetch their configuration themselves: what they become, and how.
+    pulling: BTreeMap<Identity, (SpecName, Mode)>,
+    /// Nodes that this run enrolled when it made them, with what had happened to them until then.
+    enrolled: Mutex<BTreeMap<Identity, u64>>,
     journal: Arc<RunJournal>,
     patience: Patience,
     watch: Watch,
@@ -142,6 +159,9 @@ impl Work {
             timeouts: plan.timeouts,
             places: means.places.clone(),
             permit: means.permit.clone(),
+            registry: means.registry.clone(),
+            pulling: plan.nodes.iter().filter_map(pulls).collect(),
+            enrolled: Mutex::default(),
             journal: Arc::clone(&means.journal),
             patience: means.patience.clone(),
             watch: Arc::clone(&means.watch),
@@ -266,9 +286,14 @@ impl Work {
         let progress = Progress::to(move |doing| watch(&node, doing));
         if let Action::Configure { config, mode, .. } = action {
             let target = Target { identity: identity.clone(), uuid, mode: *mode, progress };
-            return Ok(place.transport.configure(&target, config, &self.permit).await?);
+            return match mode {
+                Mode::Push => Ok(place.transport.configure(&target, config, &self.permit).await?),
+                Mode::Pull | Mode::Hybrid => self.have_fetched(&target, config).await,
+            };
         }
+        let enrolment = self.enrolment(identity, action).await?;
         let order = Order {
+            enrolment,
             site: self.site.clone(),
             identity: identity.clone(),
             uuid,
@@ -276,7 +301,42 @@ impl Work {
             progress,
         };
         let done = place.provider.apply(&order, &self.permit).await?;
+        if let (Action::Destroy { .. }, Some(registry)) = (action, &self.registry) {
+            // It is gone whether or not it is forgotten, and what it was given ends by itself.
+            let _ = registry.forget(identity).await;
+        }
         Ok(Configured { changed: done == Done::Changed, notes: Vec::new() })
+    }
+
+    /// What a machine that is made needs to fetch its configuration, where that is how it gets it.
+    async fn enrolment(&self, identity: &Identity, action: &Action) -> Result<Option<Enrolment>, StepError> {
+        let is_made = matches!(action, Action::Create { .. } | Action::Adopt { .. });
+        let Some((spec, mode)) = self.pulling.get(identity).filter(|_| is_made) else { return Ok(None) };
+        let registry = self.registry(identity)?;
+        let before = registry.record(identity, None).await?.events;
+        let enrolment = registry.enrol(identity, spec, *mode).await?;
+        self.enrolled.lock().expect("nobody panics while holding this").insert(identity.clone(), before);
+        Ok(Some(enrolment))
+    }
+
+    /// Waits until a node has fetched its configuration and made it true.
+    async fn have_fetched(&self, target: &Target, config: &Config) -> Result<Configured, StepError> {
+        // Asked for again, it was enrolled too long ago to be waited for without a word.
+        let enrolled =
+            self.enrolled.lock().expect("nobody panics while holding this").remove(&target.identity);
+        let pull = Pull {
+            registry: self.registry(&target.identity)?,
+            target,
+            config,
+            permit: &self.permit,
+            limit: self.timeouts.config.duration(),
+        };
+        pull.configure(enrolled).await
+    }
+
+    fn registry(&self, identity: &Identity) -> Result<&dyn Registry, StepError> {
+        let missing = || RegistryError::NoServer { host: identity.host.to_string() }.into();
+        self.registry.as_deref().ok_or_else(missing)
     }
 
     /// Looks at a node's host, within its time. A host that shows nothing is not an empty one, so that is an error.
@@ -326,6 +386,16 @@ impl Work {
         let action = Action::Destroy { machine };
         self.act(identity, &action, 1).await.map(|_| ())
     }
+}
+
+/// What a node becomes that fetches its configuration itself, and how.
+fn pulls(node: &NodePlan) -> Option<(Identity, (SpecName, Mode))> {
+    node.up.iter().find_map(|action| match action {
+        Action::Configure { config, mode: mode @ (Mode::Pull | Mode::Hybrid), .. } => {
+            Some((node.identity.clone(), (config.spec.clone(), *mode)))
+        }
+        _ => None,
+    })
 }
 
 fn outcome(changed: bool, notes: &[String]) -> Outcome<StepValue> {

@@ -1,6 +1,7 @@
 //! Carries a plan out on the task engine: intent before effect, effect, a fresh look, and only then "done".
 
 mod carry_out;
+mod pull;
 mod rollback;
 mod steps;
 
@@ -19,6 +20,7 @@ use orch_plan::{Plan, Verb};
 use crate::journal::{Entry, RunJournal, StepValue};
 use crate::permit::Permit;
 use crate::provider::Places;
+use crate::registry::Registry;
 use crate::report::Report;
 pub(crate) use carry_out::REFUSED_HINT;
 use carry_out::Work;
@@ -57,6 +59,8 @@ pub struct Means {
     pub places: Places,
     /// Leave to change them.
     pub permit: Permit,
+    /// Who knows the nodes that fetch their configuration themselves, where there are any.
+    pub registry: Option<Arc<dyn Registry>>,
     /// Where everything is written down.
     pub journal: Arc<RunJournal>,
     /// How the run is stopped from outside: `stop` starts nothing new, `cancel` also cuts off what runs. A rollback is

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use orch_model::{ApplyStatus, Config, NodeRecord, Reported};
+use orch_model::{ApplyStatus, Config, Digest, NodeRecord, Reported};
 use tokio::time::Instant;
 
 use super::carry_out::StepError;
@@ -11,8 +11,9 @@ use crate::registry::{Registry, RegistryError};
 use crate::told::{failures, skipped};
 use crate::transport::{Configured, Target, TransportError};
 
-/// How long a node that was told to converge may be silent before it is enrolled anew: its tokens may be worthless.
-const SILENCE: Duration = Duration::from_secs(5);
+/// How long a node that was told to converge may be silent before it is enrolled anew: it may rest, because it found no server
+/// the last time, or its tokens may be worthless.
+const SILENCE: Duration = Duration::from_secs(1);
 /// How long the server may say something else than the plan before that is a failure: it may be reading the site just now.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How long to wait before a server that does not answer is asked again.
@@ -43,11 +44,16 @@ impl Pull<'_> {
         loop {
             let record = self.record(Some(last.events), deadline, &last).await?;
             last.events = record.events;
-            if let Some(doing) = record.doing.as_deref().filter(|doing| last.doing.as_deref() != Some(*doing)) {
+            if let Some(doing) = record.doing.as_deref().filter(|doing| last.doing.as_deref() != Some(*doing))
+            {
                 self.target.progress.say(doing);
                 last.doing = Some(doing.to_owned());
             }
             self.must_be_served(&record, &mut last)?;
+            if record.refused.is_some() && !last.is_enrolled_anew {
+                self.enrol_anew().await?;
+                last.is_enrolled_anew = true;
+            }
             let is_news = record.events != since;
             if let Some(reported) = record.reported.filter(|reported| is_news && self.is_answer(reported)) {
                 return self.judge(&reported);
@@ -62,7 +68,7 @@ impl Pull<'_> {
     async fn rouse(&self, deadline: Instant) -> Result<u64, StepError> {
         self.target.progress.say("telling it to converge");
         let before = self.record(None, deadline, &Last::default()).await?;
-        if before.fetched.is_some() && before.alarm.is_none() {
+        if before.fetched.is_some() && before.alarm.is_none() && before.refused.is_none() {
             self.registry.converge(&self.target.identity).await?;
             // The word itself is an event.
             let told = self.record(None, deadline, &Last::default()).await?.events;
@@ -70,25 +76,42 @@ impl Pull<'_> {
                 return Ok(told);
             }
         }
-        self.target.progress.say("handing it what it needs to fetch its configuration");
-        self.registry.hand_over(self.target, &self.config.spec, self.permit).await?;
+        self.enrol_anew().await?;
         Ok(before.events)
     }
 
+    /// Hands the node what it needs, where it can be gone to. One that nobody can go to comes by itself, when its time has
+    /// come.
+    async fn enrol_anew(&self) -> Result<(), StepError> {
+        self.target.progress.say("handing it what it needs to fetch its configuration");
+        match self.registry.hand_over(self.target, &self.config.spec, self.permit).await {
+            Err(RegistryError::Transport(error)) => self.target.progress.say(&error.to_string()),
+            handed => handed?,
+        }
+        Ok(())
+    }
+
+    /// Whether something happens to the node within a moment.
     async fn is_heard_of(&self, since: u64, deadline: Instant) -> Result<bool, StepError> {
         let until = deadline.min(Instant::now() + SILENCE.min(self.limit / 4));
-        let last = Last::default();
-        let heard = self.record(Some(since), until, &last);
+        let heard = self.registry.record(&self.target.identity, Some(since));
         match tokio::time::timeout_at(until, heard).await {
-            Ok(record) => Ok(record?.events != since),
-            Err(_) => Ok(false),
+            Ok(Err(error)) if !error.is_passing() => Err(error.into()),
+            Ok(Ok(record)) => Ok(record.events != since),
+            Ok(Err(_)) | Err(_) => Ok(false),
         }
     }
 
     /// What is known of the node. A server that does not answer is asked again: it may have been started anew.
-    async fn record(&self, after: Option<u64>, deadline: Instant, last: &Last) -> Result<NodeRecord, StepError> {
+    async fn record(
+        &self,
+        after: Option<u64>,
+        deadline: Instant,
+        last: &Last,
+    ) -> Result<NodeRecord, StepError> {
         loop {
-            match tokio::time::timeout_at(deadline, self.registry.record(&self.target.identity, after)).await {
+            match tokio::time::timeout_at(deadline, self.registry.record(&self.target.identity, after)).await
+            {
                 Ok(Ok(record)) => return Ok(record),
                 Ok(Err(error)) if error.is_passing() && Instant::now() + PAUSE < deadline => {
                     tokio::time::sleep(PAUSE).await;
@@ -114,9 +137,10 @@ impl Pull<'_> {
         Err(TransportError::Failed { node: self.target.identity.clone(), why, evidence: Vec::new() })
     }
 
-    /// Whether a report is about this configuration, or says that there is none.
+    /// Whether a report is about this configuration, or says that none could be had.
     fn is_answer(&self, reported: &Reported) -> bool {
-        reported.result.report.spec_digest == self.config.digest()
+        let report = &reported.result.report;
+        report.spec_digest == self.config.digest() || report.spec_digest == Digest::NONE
     }
 
     fn judge(&self, reported: &Reported) -> Result<Configured, StepError> {
@@ -144,6 +168,7 @@ impl Pull<'_> {
 struct Last {
     events: u64,
     doing: Option<String>,
+    is_enrolled_anew: bool,
     /// Since when the server hands out something else.
     other_since: Option<Instant>,
 }

@@ -5,9 +5,12 @@ mod inspect;
 mod render;
 mod standing;
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use orch_model::{Fleet, HostName, Inspection, ManifestName, Node, Problems, ResourceReport, SiteName};
+use orch_model::{
+    Fleet, HostName, Identity, Inspection, ManifestName, Node, NodeRecord, Problems, ResourceReport, SiteName,
+};
 use orch_plan::{Applied, Goal, HostView, NodePlan, Observed, Plan, Selection, Verb, Verdict, plan};
 use serde::Serialize;
 
@@ -69,6 +72,17 @@ impl Standing {
             leftovers,
             caveats: Vec::new(),
         }
+    }
+
+    /// Adds what their server knows of nodes that fetch their configuration.
+    pub fn with_records(mut self, mut records: BTreeMap<Identity, NodeRecord>) -> Self {
+        for node in &mut self.nodes {
+            node.pull = records.remove(&node.identity);
+            node.condition = node.judged();
+        }
+        let conditions = self.nodes.iter().map(|node| node.condition);
+        self.exit_code = exit_code(conditions, self.leftovers.len());
+        self
     }
 
     /// How many nodes fare so.
@@ -158,6 +172,7 @@ fn standing(
         drift: Vec::new(),
         skipped: Vec::new(),
         health: Vec::new(),
+        pull: None,
         why: None,
         evidence: Vec::new(),
         hint: None,

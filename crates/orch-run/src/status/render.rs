@@ -3,16 +3,21 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use orch_model::{HostName, ResourceReport};
+use orch_model::{ApplyStatus, HostName, NodeRecord, ResourceReport};
 
 use super::{ConfigState, NodeCondition, NodeStanding, NodeState, Standing};
 use crate::log::one_line;
+use crate::told::moment;
+
+/// By how many seconds a clock may be wrong before it is worth a word.
+const SKEW: i64 = 5;
 
 /// In the order in which they are counted.
-const CONDITIONS: [NodeCondition; 10] = [
+const CONDITIONS: [NodeCondition; 11] = [
     NodeCondition::AsWanted,
     NodeCondition::Drifted,
     NodeCondition::Differs,
+    NodeCondition::Alarmed,
     NodeCondition::Unhealthy,
     NodeCondition::Unreachable,
     NodeCondition::Stopped,
@@ -53,6 +58,9 @@ fn write_node(f: &mut fmt::Formatter<'_>, node: &NodeStanding, width: usize) -> 
     if let Some(why) = &node.why {
         writeln!(f, "      why       {}", one_line(why))?;
     }
+    if let Some(record) = &node.pull {
+        write_pull(f, record)?;
+    }
     for reason in node.differs.iter().filter(|reason| *reason != word) {
         writeln!(f, "      differs   {}", one_line(reason))?;
     }
@@ -71,6 +79,54 @@ fn write_node(f: &mut fmt::Formatter<'_>, node: &NodeStanding, width: usize) -> 
     }
     match &node.hint {
         Some(hint) => writeln!(f, "      hint: {}", one_line(hint)),
+        None => Ok(()),
+    }
+}
+
+/// What the server knows of a node that fetches its configuration.
+fn write_pull(f: &mut fmt::Formatter<'_>, record: &NodeRecord) -> fmt::Result {
+    let fetched =
+        record.fetched.map_or_else(|| "never fetched".to_owned(), |at| format!("fetched {}", moment(at.at)));
+    let reported = record.reported.as_ref().map_or_else(
+        || "never reported".to_owned(),
+        |reported| {
+            let report = &reported.result.report;
+            let status = if report.status == ApplyStatus::Complete { "complete" } else { "failed" };
+            format!("reported {status} {} ({})", moment(reported.at), report.spec_digest.short())
+        },
+    );
+    writeln!(f, "      pull      {fetched}, {reported}")?;
+    let skew = record.reported.as_ref().map_or(0, |reported| reported.skew);
+    if skew.abs() > SKEW {
+        writeln!(f, "      clock     {}s {}", skew.abs(), if skew > 0 { "ahead" } else { "behind" })?;
+    }
+    if let Some(reported) = record.reported.as_ref().filter(|reported| !reported.result.drift.is_empty()) {
+        let names = reported.result.drift.iter().map(|drift| format!("{} {}", drift.kind, drift.name));
+        writeln!(f, "      mended    {}", one_line(&names.collect::<Vec<_>>().join(", ")))?;
+    }
+    if let Some(refused) = &record.refused {
+        writeln!(
+            f,
+            "      refused   {} with {}; `orch config` gives it new tokens",
+            moment(refused.at),
+            refused.code
+        )?;
+    }
+    if let Some(alarm) = record.alarm {
+        writeln!(
+            f,
+            "      ALARM     token {} was shown {}, after it was used up: somebody else may have it",
+            alarm.id,
+            moment(alarm.at)
+        )?;
+        writeln!(
+            f,
+            "      hint: `orch token revoke {}` makes its tokens worthless, `orch config` gives it new ones",
+            record.node
+        )?;
+    }
+    match &record.trouble {
+        Some(trouble) => writeln!(f, "      server    {}", one_line(trouble)),
         None => Ok(()),
     }
 }

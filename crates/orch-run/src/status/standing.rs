@@ -1,6 +1,6 @@
 //! How one node fares.
 
-use orch_model::{HealthReport, HostName, Identity, Node, NodeName, ResourceReport};
+use orch_model::{HealthReport, HostName, Identity, Node, NodeName, NodeRecord, ResourceReport};
 use orch_plan::{Applied, Leftover, MachineState};
 use serde::Serialize;
 
@@ -30,6 +30,9 @@ pub struct NodeStanding {
     /// Every health check.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub health: Vec<HealthReport>,
+    /// What the server knows of it, where it fetches its configuration.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pull: Option<NodeRecord>,
     /// Why it could not be asked, where it could not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
@@ -60,6 +63,8 @@ impl NodeStanding {
             NodeCondition::Drifted
         } else if !self.differs.is_empty() {
             NodeCondition::Differs
+        } else if self.pull.as_ref().is_some_and(|record| record.alarm.is_some()) {
+            NodeCondition::Alarmed
         } else {
             NodeCondition::AsWanted
         }
@@ -76,6 +81,8 @@ pub enum NodeCondition {
     Drifted,
     /// The files ask for something else by now.
     Differs,
+    /// Somebody else may have its tokens.
+    Alarmed,
     /// A health check does not pass.
     Unhealthy,
     /// It runs, and cannot be asked.
@@ -99,6 +106,7 @@ impl NodeCondition {
             Self::AsWanted => "as wanted",
             Self::Drifted => "drifted",
             Self::Differs => "differs",
+            Self::Alarmed => "alarm",
             Self::Unhealthy => "unhealthy",
             Self::Unreachable => "unreachable",
             Self::Stopped => "stopped",
@@ -111,7 +119,7 @@ impl NodeCondition {
 
     /// Whether nobody can use it.
     pub const fn is_broken(self) -> bool {
-        !matches!(self, Self::AsWanted | Self::Drifted | Self::Differs)
+        !matches!(self, Self::AsWanted | Self::Drifted | Self::Differs | Self::Alarmed)
     }
 }
 

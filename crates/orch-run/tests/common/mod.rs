@@ -137,6 +137,7 @@ impl Driver {
         let journal =
             RunJournal::begin(&self.state, run_id.clone(), plan).await.expect("a journal can be begun");
         let means = Means {
+            registry: None,
             places: self.places.clone(),
             permit,
             journal: Arc::new(journal),

@@ -262,6 +262,7 @@ async fn drive(job: &Job) -> Said {
     // The first entry was written before anybody could be told.
     killing(1);
     let means = Means {
+        registry: None,
         places: driver.places.clone(),
         permit: Permit::under(locks),
         journal: Arc::new(journal.when_written(killing)),

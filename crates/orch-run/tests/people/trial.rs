@@ -32,6 +32,7 @@ async fn tried_by(common: &Driver, fleet: &Fleet, doors: &Doors) -> TrialReport 
     let run = RunId::new();
     let locks = HostLocks::take(&common.state, &fleet.site, &plan.hosts, &run, "test").unwrap();
     let driver = orch_run::Driver {
+        registry: None,
         state: common.state.clone(),
         places: common.places.clone(),
         permit: Permit::under(locks),

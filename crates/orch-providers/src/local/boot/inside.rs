@@ -2,13 +2,15 @@
 
 use std::env;
 use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, symlink};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
+use orch_node::pull::{ENROLMENT, UNIT_NAME, unit};
 use rustix::thread::CapabilitySet;
 
 use super::super::child;
@@ -30,6 +32,8 @@ pub(crate) fn init(folder: &Folder, uplink: &Path, standing: Standing) -> Result
     let record = folder.record().doing("read what the machine is")?;
     let host_key = record.host_key.as_ref().map(|_| fs::read(folder.host_key())).transpose();
     let host_key = host_key.doing("read its host key")?;
+    let enrolment = folder.enrolment().exists().then(|| fs::read(folder.enrolment())).transpose();
+    let enrolment = enrolment.doing("read what it fetches its configuration with")?;
     let program = program(&record)?;
     let root = Root {
         path: folder.root(),
@@ -40,6 +44,9 @@ pub(crate) fn init(folder: &Folder, uplink: &Path, standing: Standing) -> Result
     };
     assemble(&root, standing)?;
     let own = if record.shares_programs { None } else { Some(own_init()?) };
+    if let Some(enrolment) = &enrolment {
+        enrol(enrolment, &record).doing("give it what it fetches its configuration with")?;
+    }
     settle(&record, standing, host_key.as_deref())?;
     drop_powers()?;
     own.map_or_else(run_ours, |own| run_own(&own, &record))
@@ -87,6 +94,25 @@ fn settle(record: &Record, standing: Standing, host_key: Option<&[u8]>) -> Resul
     accounts::allow(&record.user, PROGRAM).doing("let orch become root")?;
     // Last: by it those outside know that the machine is in place.
     fs::write(OWN_MARK, record.marks.uuid.to_string()).doing("write its mark")
+}
+
+/// Gives a machine that is made what it fetches its configuration with. Our own init finds it; a systemd is told by a unit.
+fn enrol(enrolment: &[u8], record: &Record) -> io::Result<()> {
+    let path = Path::new(ENROLMENT);
+    DirBuilder::new().recursive(true).mode(0o755).create("/var/lib")?;
+    DirBuilder::new().recursive(true).mode(0o700).create(path.parent().unwrap_or(path))?;
+    accounts::replace(path, enrolment, 0o400)?;
+    if record.shares_programs {
+        return Ok(());
+    }
+    let units = Path::new("/etc/systemd/system");
+    let wants = units.join("multi-user.target.wants");
+    fs::create_dir_all(&wants)?;
+    accounts::replace(&units.join(UNIT_NAME), unit(PROGRAM).as_bytes(), 0o644)?;
+    match symlink(units.join(UNIT_NAME), wants.join(UNIT_NAME)) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        _ => Ok(()),
+    }
 }
 
 /// Gives up for good what would reach beyond the machine.

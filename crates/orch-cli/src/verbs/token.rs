@@ -1,0 +1,141 @@
+//! `orch token`: the tokens with which nodes fetch their configuration.
+
+use std::fs;
+use std::io::Read;
+use std::path::Path;
+
+use orch_model::Identity;
+use orch_model::token::{Chain, Claims, Demand, TokenId, read, verify};
+use orch_run::ExitCode;
+use orch_server::{
+    Keys, Minter, Operator, OperatorError, Revoked, ServerFolder, SitePlace, Specs, read_ledger,
+    revoke_on_disk, system_clock,
+};
+use serde_json::json;
+use uuid::Uuid;
+
+use crate::args::{Cli, TokenArgs};
+use crate::failure::Failure;
+use crate::output::Output;
+use crate::runtime::block_on;
+use crate::verbs::serve::Served;
+
+/// No token is nearly as long.
+const LONGEST: u64 = 1 << 16;
+
+pub(crate) fn run(cli: &Cli, args: &TokenArgs, output: &Output) -> Result<ExitCode, Failure> {
+    let served = Served::of(cli)?;
+    match args {
+        TokenArgs::Mint { node, spec, ttl } => {
+            let spec = match spec {
+                Some(spec) => spec.clone(),
+                None => spec_of(&served, node)?,
+            };
+            let minted = Minter::of(&served.folder, system_clock()).mint(node, &spec, Some(ttl.duration()));
+            let (claims, token) = minted.map_err(|error| Failure::server(&error))?;
+            output.answer(&token.expose(), &json!({ "token": token.expose(), "claims": claims }));
+        }
+        TokenArgs::Inspect { file } => return inspect(&served.folder, file.as_deref(), output),
+        TokenArgs::Revoke { what } => {
+            let what = meant(what)?;
+            block_on(revoke(&served.folder, &what))?;
+            output.answer(&"revoked", &json!({ "revoked": what }));
+        }
+        TokenArgs::List => {
+            let standings =
+                read_ledger(&served.folder.ledger_path()).map_err(|error| Failure::server(&error))?;
+            let mut text = String::new();
+            for (node, standing) in &standings {
+                let alarm =
+                    if standing.alarm.is_some() { "  ALARM: one that was used up was shown" } else { "" };
+                text += &format!(
+                    "{node}  {} since {}{alarm}\n",
+                    standing.last,
+                    orch_run::told::moment(standing.since)
+                );
+            }
+            let text = if text.is_empty() { "no node has shown a token yet".to_owned() } else { text };
+            output.answer(&text, &standings);
+        }
+        TokenArgs::Rotate { retire } => rotate(&served.folder, retire.as_ref(), output)?,
+    }
+    Ok(ExitCode::Done)
+}
+
+fn spec_of(served: &Served, node: &Identity) -> Result<orch_model::SpecName, Failure> {
+    let place = SitePlace { root: served.root.clone(), manifest: None };
+    let specs = Specs::of(place).map_err(|error| Failure::server(&error))?;
+    Ok(specs
+        .config(node)
+        .map_err(|error| Failure::NoSpec { node: node.clone(), why: error.to_string() })?
+        .spec)
+}
+
+/// Says what a token says; 1 where it is not believed.
+fn inspect(folder: &ServerFolder, file: Option<&Path>, output: &Output) -> Result<ExitCode, Failure> {
+    let unread =
+        |source| Failure::Unread { path: file.unwrap_or(Path::new("standard input")).into(), source };
+    let mut text = String::new();
+    let read_all = match file {
+        Some(path) => fs::File::open(path).and_then(|file| file.take(LONGEST).read_to_string(&mut text)),
+        None => std::io::stdin().take(LONGEST).read_to_string(&mut text),
+    };
+    read_all.map_err(unread)?;
+    let claims: Claims = read(text.trim()).map_err(|refusal| Failure::NotAToken(refusal.to_string()))?;
+    let ring = Keys::of(folder).ring().map_err(|error| Failure::server(&error))?;
+    let audience = claims.aud.unwrap_or(orch_model::token::Audience::Spec);
+    let demand = Demand { node: &claims.n, audience, now: (system_clock())(), accept_legacy: true };
+    let verdict = verify(text.trim(), &ring, &demand).map(|_| ()).and_then(|()| used_up(folder, &claims));
+    let words =
+        verdict.map_or_else(|refusal| format!("{} ({})", refusal, refusal.code()), |()| "good".to_owned());
+    let shown = serde_json::to_string_pretty(&claims).unwrap_or_default();
+    output.answer(&format!("{shown}\n{words}"), &json!({ "claims": claims, "verdict": words }));
+    Ok(if verdict.is_ok() { ExitCode::Done } else { ExitCode::Failed })
+}
+
+/// Whether one that follows a token was shown already, by what is on disk.
+fn used_up(folder: &ServerFolder, claims: &Claims) -> Result<(), orch_model::token::Refusal> {
+    let standings = read_ledger(&folder.ledger_path()).unwrap_or_default();
+    let last = standings.get(&claims.n).map(|standing| standing.last);
+    match (last, claims.jti) {
+        (Some(last), Some(id)) if id < last => Err(orch_model::token::Refusal::UsedUp),
+        _ => Ok(()),
+    }
+}
+
+/// What is to be taken back: everything that a node was given until now, or one chain.
+fn meant(what: &str) -> Result<Revoked, Failure> {
+    if let Ok(node) = what.parse::<Identity>() {
+        return Ok(Revoked::Node(node, Chain(Uuid::now_v7().as_u128())));
+    }
+    let chain = what.parse::<TokenId>().map(|id| id.chain).or_else(|_| what.parse::<Chain>());
+    chain
+        .map(Revoked::Chain)
+        .map_err(|_| Failure::NotAToken(format!("`{what}` is neither a node nor the id of a token")))
+}
+
+/// By the server where one runs; else in its place, for as long as it takes.
+async fn revoke(folder: &ServerFolder, what: &Revoked) -> Result<(), Failure> {
+    match Operator::of(folder.clone()).revoke(what).await {
+        Err(OperatorError::Absent { .. }) => {}
+        done => return done.map_err(|error| Failure::server(&error)),
+    }
+    revoke_on_disk(folder, what.clone()).await.map_err(|error| Failure::server(&error))
+}
+
+fn rotate(
+    folder: &ServerFolder,
+    retire: Option<&orch_model::KeyName>,
+    output: &Output,
+) -> Result<(), Failure> {
+    let keys = Keys::of(folder);
+    if let Some(key) = retire {
+        let was_there = keys.retire(key).map_err(|error| Failure::server(&error))?;
+        let words = if was_there { "retired" } else { "there was no such key" };
+        output.answer(&words, &json!({ "retired": was_there }));
+        return Ok(());
+    }
+    let key = keys.rotate().map_err(|error| Failure::server(&error))?;
+    output.answer(&format!("`{key}` signs from now on"), &json!({ "key": key }));
+    Ok(())
+}

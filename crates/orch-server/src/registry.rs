@@ -1,0 +1,145 @@
+//! The server of a site as a run sees it: mints for nodes, hands them what they need, and asks what became of them.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use orch_model::pull::Enrolment;
+use orch_model::{Fetched, HostName, Identity, Mode, NodeRecord, SpecName};
+use orch_run::{Enroller, Permit, Registry, RegistryError, Target};
+use thiserror::Error;
+
+use crate::desk::{Clock, new_chain, system_clock};
+use crate::enrol::Minter;
+use crate::folder::ServerFolder;
+use crate::ledger::{self, Ledger, LedgerError, Revoked};
+use crate::operator::{Operator, OperatorError};
+use crate::reports::Reports;
+
+/// The server of a site as a run sees it. It need not be this process that serves.
+pub struct SiteRegistry {
+    folder: ServerFolder,
+    minter: Minter,
+    operator: Operator,
+    /// Where the nodes of each host find the server.
+    addresses: BTreeMap<HostName, String>,
+    /// The way to the nodes of each host.
+    enrollers: BTreeMap<HostName, Arc<dyn Enroller>>,
+}
+
+impl SiteRegistry {
+    /// The registry of the server that keeps its things in this folder.
+    pub fn new(
+        folder: &ServerFolder,
+        clock: Clock,
+        addresses: BTreeMap<HostName, String>,
+        enrollers: BTreeMap<HostName, Arc<dyn Enroller>>,
+    ) -> Self {
+        let (minter, operator) = (Minter::of(folder, clock), Operator::of(folder.clone()));
+        Self { folder: folder.clone(), minter, operator, addresses, enrollers }
+    }
+}
+
+#[async_trait]
+impl Registry for SiteRegistry {
+    async fn enrol(&self, node: &Identity, spec: &SpecName, mode: Mode) -> Result<Enrolment, RegistryError> {
+        let missing = || RegistryError::NoServer { host: node.host.to_string() };
+        let server = self.addresses.get(&node.host).ok_or_else(missing)?.clone();
+        let failed = |error: crate::EnrolError| RegistryError::NotEnrolled {
+            node: node.clone(),
+            why: error.to_string(),
+        };
+        self.minter.enrol(node, spec, mode, server).map_err(failed)
+    }
+
+    async fn hand_over(
+        &self,
+        target: &Target,
+        spec: &SpecName,
+        permit: &Permit,
+    ) -> Result<(), RegistryError> {
+        let host = &target.identity.host;
+        let missing = || RegistryError::NoServer { host: host.to_string() };
+        let enroller = self.enrollers.get(host).ok_or_else(missing)?;
+        let enrolment = self.enrol(&target.identity, spec, target.mode).await?;
+        Ok(enroller.enrol(target, &enrolment, permit).await?)
+    }
+
+    async fn record(&self, node: &Identity, after: Option<u64>) -> Result<NodeRecord, RegistryError> {
+        self.operator.record(node, after).await.map_err(|error| RegistryError::Silent(error.to_string()))
+    }
+
+    async fn forget(&self, node: &Identity) -> Result<(), RegistryError> {
+        let silent = |error: &dyn std::fmt::Display| RegistryError::Silent(error.to_string());
+        // One that never fetched has nothing to be forgotten.
+        if remembered(&self.folder, [node.clone()]).is_empty() {
+            return Ok(());
+        }
+        let what = Revoked::Node(node.clone(), new_chain());
+        match self.operator.revoke(&what).await {
+            Err(OperatorError::Absent { .. }) => {
+                revoke_on_disk(&self.folder, what).await.map_err(|error| silent(&error))?;
+            }
+            done => done.map_err(|error| silent(&error))?,
+        }
+        Reports::of(&self.folder).forget(node).map_err(|error| silent(&error))
+    }
+
+    async fn converge(&self, node: &Identity) -> Result<(), RegistryError> {
+        self.operator.converge(node).await.map_err(|error| RegistryError::Silent(error.to_string()))
+    }
+}
+
+/// Takes tokens back where nobody serves. Somebody who has begun to meanwhile does it.
+pub async fn revoke_on_disk(folder: &ServerFolder, what: Revoked) -> Result<(), RevokeError> {
+    match folder.take_office()? {
+        Some(_office) => {
+            let ledger = Ledger::open(&folder.ledger_path())?;
+            Ok(ledger.revoke(what, (system_clock())()).await?)
+        }
+        None => Ok(Operator::of(folder.clone()).revoke(&what).await?),
+    }
+}
+
+/// Tokens could not be taken back.
+#[derive(Debug, Error)]
+pub enum RevokeError {
+    /// The server's folder cannot be used.
+    #[error("the server's folder cannot be used")]
+    Folder(#[from] io::Error),
+    /// The ledger cannot be used.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    /// The server did not do it.
+    #[error(transparent)]
+    Operator(#[from] OperatorError),
+}
+
+/// What is known of nodes by what their server left on disk; those of which nothing is known are left out.
+pub fn remembered(
+    folder: &ServerFolder,
+    nodes: impl IntoIterator<Item = Identity>,
+) -> BTreeMap<Identity, NodeRecord> {
+    let (tokens, reports) = (ledger::read(&folder.ledger_path()).unwrap_or_default(), Reports::of(folder));
+    let record = |node: Identity| {
+        let standing = tokens.get(&node);
+        let reported = reports.last(&node).ok().flatten();
+        if standing.is_none() && reported.is_none() {
+            return None;
+        }
+        let record = NodeRecord {
+            node: node.clone(),
+            wanted: None,
+            fetched: standing.map(|standing| Fetched { at: standing.since, digest: None }),
+            refused: None,
+            reported,
+            doing: None,
+            alarm: standing.and_then(|standing| standing.alarm),
+            trouble: None,
+            events: 0,
+        };
+        Some((node, record))
+    };
+    nodes.into_iter().filter_map(record).collect()
+}
