@@ -233,7 +233,7 @@ async fn a_half_made_machine_of_an_earlier_run_is_finished_and_configured_and_no
 
 #[tokio::test]
 async fn a_copied_machine_is_destroyed_together_with_the_one_it_was_copied_from() {
-    let fleet = fleet("single-node");
+    let fleet = fleet("single-node-push");
     let world = memory();
     let driver = Driver::of(&world);
     driver.create(&fleet).await;
