@@ -16,6 +16,7 @@ mod kept;
 mod kill;
 mod not_root;
 mod outside;
+mod pull;
 mod shapes;
 mod systems;
 mod verbs;

@@ -34,6 +34,9 @@ pub struct NodeRecord {
     /// Why the server holds on to what the site said before, where it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trouble: Option<String>,
+    /// How many results the server that runs has taken from it.
+    #[serde(default)]
+    pub results: u64,
     /// Changes with everything that happens to the node at the server.
     pub events: u64,
 }

@@ -157,7 +157,7 @@ impl Desk {
         match telling {
             Telling::Progress { doing } => {
                 let doing = orch_model::printable(&doing).chars().take(200).collect();
-                self.events.doing(node, Some(doing));
+                self.events.doing(node, doing);
                 Ok(())
             }
             Telling::Result(result) => self.keep(node, *result).await,
@@ -173,7 +173,7 @@ impl Desk {
         let (desk, of, reported) = (Arc::clone(self), node.clone(), Reported { at, skew, result });
         let kept = tokio::task::spawn_blocking(move || desk.reports.keep(&of, &reported)).await;
         kept.map_err(Answered::fault)?.map_err(Answered::fault)?;
-        self.events.doing(node, None);
+        self.events.reported(node);
         Ok(())
     }
 
@@ -196,6 +196,7 @@ impl Desk {
             doing: seen.doing,
             alarm: standing.and_then(|standing| standing.alarm),
             trouble: self.specs.trouble(),
+            results: seen.results,
             events: seen.count,
         }
     }

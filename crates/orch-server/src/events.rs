@@ -28,6 +28,7 @@ pub(crate) struct Seen {
     pub(crate) fetched: Option<Fetched>,
     pub(crate) doing: Option<String>,
     pub(crate) refused: Option<Refused>,
+    pub(crate) results: u64,
     /// How often it was told to converge.
     signals: u64,
 }
@@ -68,8 +69,12 @@ impl Events {
         self.note(node, |seen| seen.refused = Some(refused));
     }
 
-    pub(crate) fn doing(&self, node: &Identity, doing: Option<String>) {
-        self.note(node, |seen| seen.doing = doing);
+    pub(crate) fn doing(&self, node: &Identity, doing: String) {
+        self.note(node, |seen| seen.doing = Some(doing));
+    }
+
+    pub(crate) fn reported(&self, node: &Identity) {
+        self.note(node, |seen| (seen.doing, seen.results) = (None, seen.results + 1));
     }
 
     /// Has a node converge, if it waits, or when it next does.

@@ -137,6 +137,7 @@ pub fn remembered(
             doing: None,
             alarm: standing.and_then(|standing| standing.alarm),
             trouble: None,
+            results: 0,
             events: 0,
         };
         Some((node, record))

@@ -96,7 +96,7 @@ impl<'p> Pull<'p> {
         let mut client = self.client(&known)?;
         let answer = match self.fetch(&known, &mut client) {
             Ok(answer) => answer,
-            Err((CallError::Told, _)) => return Ok(Converged::Left("it was told to stop")),
+            Err((CallError::Told, _)) => return Ok(Converged::Left("it was told otherwise meanwhile")),
             Err((error, tries)) => {
                 return self.not_fetched(&mut known, &mut client, depth, (&error, tries));
             }

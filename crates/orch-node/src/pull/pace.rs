@@ -33,7 +33,7 @@ impl Default for Pace {
 
 impl Pace {
     /// Asks until there is an answer, a refusal that will not pass, or no try left. The last error is told, and how often
-    /// was asked.
+    /// was asked. Whoever says meanwhile to look again may have brought what was missing, so nothing is waited for then.
     pub(super) fn ask<T>(
         &self,
         signals: &Signals,
@@ -43,10 +43,11 @@ impl Pace {
         let (mut count, mut earliest, mut last) = (0, begin, CallError::Told);
         for time in &self.tries {
             let start = earliest.max(begin + *time);
-            while Instant::now() < start && !signals.is_stop_asked() {
+            let is_told = || signals.is_stop_asked() || (count > 0 && signals.is_look_again_asked());
+            while Instant::now() < start && !is_told() {
                 signals.wait(Some(start));
             }
-            if signals.is_stop_asked() {
+            if is_told() {
                 return Err((CallError::Told, count));
             }
             count += 1;

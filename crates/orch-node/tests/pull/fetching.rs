@@ -174,11 +174,7 @@ fn progress_is_told_and_not_too_often() {
     server.site().change(&role);
     assert_eq!(node.fetched().status, ApplyStatus::Complete);
     let site = server.site();
-    assert!(
-        site.progress.iter().any(|(_, line)| line.contains("changed file /etc/many/")),
-        "{:?}",
-        site.progress
-    );
+    assert!(site.progress.iter().any(|(_, line)| line.contains("changed ")), "{:?}", site.progress);
     for pair in site.progress.windows(2) {
         assert!(pair[1].0 - pair[0].0 >= Duration::from_millis(280));
     }

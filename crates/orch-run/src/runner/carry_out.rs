@@ -127,7 +127,7 @@ pub(crate) struct Work {
     registry: Option<Arc<dyn Registry>>,
     /// Nodes that fetch their configuration themselves: what they become, and how.
     pulling: BTreeMap<Identity, (SpecName, Mode)>,
-    /// Nodes that this run enrolled when it made them, with what had happened to them until then.
+    /// Nodes that this run enrolled when it made them, with how many results they had given until then.
     enrolled: Mutex<BTreeMap<Identity, u64>>,
     journal: Arc<RunJournal>,
     patience: Patience,
@@ -313,7 +313,7 @@ impl Work {
         let is_made = matches!(action, Action::Create { .. } | Action::Adopt { .. });
         let Some((spec, mode)) = self.pulling.get(identity).filter(|_| is_made) else { return Ok(None) };
         let registry = self.registry(identity)?;
-        let before = registry.record(identity, None).await?.events;
+        let before = registry.record(identity, None).await?.results;
         let enrolment = registry.enrol(identity, spec, *mode).await?;
         self.enrolled.lock().expect("nobody panics while holding this").insert(identity.clone(), before);
         Ok(Some(enrolment))

@@ -30,7 +30,7 @@ pub(super) struct Pull<'p> {
 }
 
 impl Pull<'_> {
-    /// Waits until the node has made its configuration true. `enrolled` is what had happened to it when this run made it;
+    /// Waits until the node has made its configuration true. `enrolled` is how many results it had given when this run made it;
     /// a node that was there before is told to converge, and enrolled anew where it does not answer.
     pub(super) async fn configure(&self, enrolled: Option<u64>) -> Result<Configured, StepError> {
         // It has to be said that the time is over before nobody listens any more.
@@ -40,10 +40,10 @@ impl Pull<'_> {
             None => self.rouse(deadline).await?,
         };
         self.target.progress.say("waiting for its report");
-        let mut last = Last { events: since, ..Last::default() };
+        let mut last = Last::default();
         loop {
-            let record = self.record(Some(last.events), deadline, &last).await?;
-            last.events = record.events;
+            let record = self.record(last.events, deadline, &last).await?;
+            last.events = Some(record.events);
             if let Some(doing) = record.doing.as_deref().filter(|doing| last.doing.as_deref() != Some(*doing))
             {
                 self.target.progress.say(doing);
@@ -54,7 +54,7 @@ impl Pull<'_> {
                 self.enrol_anew().await?;
                 last.is_enrolled_anew = true;
             }
-            let is_news = record.events != since;
+            let is_news = record.results != since;
             if let Some(reported) = record.reported.filter(|reported| is_news && self.is_answer(reported)) {
                 return self.judge(&reported);
             }
@@ -64,7 +64,7 @@ impl Pull<'_> {
         }
     }
 
-    /// Has a node that was there before converge; what had happened to it until then.
+    /// Has a node that was there before converge; how many results it had given until then.
     async fn rouse(&self, deadline: Instant) -> Result<u64, StepError> {
         self.target.progress.say("telling it to converge");
         let before = self.record(None, deadline, &Last::default()).await?;
@@ -73,11 +73,11 @@ impl Pull<'_> {
             // The word itself is an event.
             let told = self.record(None, deadline, &Last::default()).await?.events;
             if self.is_heard_of(told, deadline).await? {
-                return Ok(told);
+                return Ok(before.results);
             }
         }
         self.enrol_anew().await?;
-        Ok(before.events)
+        Ok(before.results)
     }
 
     /// Hands the node what it needs, where it can be gone to. One that nobody can go to comes by itself, when its time has
@@ -166,7 +166,7 @@ impl Pull<'_> {
 /// What is known so far.
 #[derive(Default)]
 struct Last {
-    events: u64,
+    events: Option<u64>,
     doing: Option<String>,
     is_enrolled_anew: bool,
     /// Since when the server hands out something else.

@@ -59,12 +59,12 @@ impl NodeStanding {
             NodeCondition::Unreachable
         } else if self.health.iter().any(|check| !check.healthy) {
             NodeCondition::Unhealthy
+        } else if self.pull.as_ref().is_some_and(|record| record.alarm.is_some()) {
+            NodeCondition::Alarmed
         } else if !self.drift.is_empty() {
             NodeCondition::Drifted
         } else if !self.differs.is_empty() {
             NodeCondition::Differs
-        } else if self.pull.as_ref().is_some_and(|record| record.alarm.is_some()) {
-            NodeCondition::Alarmed
         } else {
             NodeCondition::AsWanted
         }

@@ -1,0 +1,92 @@
+//! A server that stays, and nodes that keep themselves as it says.
+
+use rustix::process::Signal;
+
+use super::{CREATE, DESTROY, NEEDS, PULL, STATUS, kept, lab, motd, serve};
+use crate::common::{Lab, assert_nothing_is_left, lacks, node, spec, wait_until};
+
+#[test]
+fn fifty_nodes_take_over_an_edit_by_themselves_with_one_apply_each_and_status_follows() {
+    if lacks(&NEEDS) {
+        return;
+    }
+    let lab = Lab::with_nodes(&format!("parallelism: 50, {PULL}"), &[&format!("{}, count: 50", node("n"))]);
+    let server = serve(&lab);
+    lab.orch(CREATE).ends_with(0).every_node_is("changed");
+    lab.write("specs/plain.yaml", &spec("edited"));
+    let machines: Vec<String> = (1..=50).map(|number| format!("lab-n-{number}")).collect();
+    let has_it = |machine: &String| {
+        motd(&lab, machine) == "edited" && kept(&lab, machine, "complete.json")["status"] == "complete"
+    };
+    wait_until("every node has taken it over", || machines.iter().all(has_it));
+    let status = lab.orch(STATUS).ends_with(0).every_node_is("as-wanted").json();
+    for machine in &machines {
+        let complete = kept(&lab, machine, "complete.json");
+        assert_eq!(complete["attempts"], 1, "{machine}: {complete:#}");
+    }
+    let digest = |node: &serde_json::Value| node["pull"]["reported"]["report"]["spec_digest"].clone();
+    let wanted = |node: &serde_json::Value| node["pull"]["wanted"].clone();
+    assert!(status["nodes"].as_array().unwrap().iter().all(|node| digest(node) == wanted(node)));
+    lab.orch(CREATE).ends_with(0).every_node_is("unchanged");
+    lab.orch(DESTROY).ends_with(0);
+    server.signal(Signal::TERM);
+    server.end().ends_with(0);
+    assert_nothing_is_left(&lab);
+}
+
+#[test]
+fn drift_on_a_node_that_is_told_to_converge_is_mended_and_told() {
+    if lacks(&NEEDS) {
+        return;
+    }
+    let lab = lab(&["a"]);
+    lab.orch(CREATE).ends_with(0);
+    std::fs::write(lab.root("lab-a").join("etc/motd"), "by hand").unwrap();
+    lab.orch(STATUS).ends_with(2).every_node_is("drifted");
+    lab.orch("config -M lab -H father --mode hybrid --json").ends_with(0).every_node_is("changed");
+    assert_eq!(motd(&lab, "lab-a"), "as wanted");
+    let record = lab.orch(STATUS).ends_with(0).node("a");
+    let drift = &record["pull"]["reported"]["drift"][0];
+    assert_eq!((&drift["kind"], &drift["name"]), (&"file".into(), &"/etc/motd".into()), "{record:#}");
+    lab.orch(DESTROY).ends_with(0);
+    assert_nothing_is_left(&lab);
+}
+
+#[test]
+fn a_node_that_was_pushed_pulls_from_then_on_and_the_other_way_round() {
+    if lacks(&NEEDS) {
+        return;
+    }
+    let lab = lab(&["a"]);
+    lab.orch("create -M lab -H father --mode push --json").ends_with(0);
+    lab.write("specs/plain.yaml", &spec("pulled"));
+    lab.orch(CREATE).ends_with(0).every_node_is("changed");
+    assert_eq!(
+        (motd(&lab, "lab-a").as_str(), &kept(&lab, "lab-a", "complete.json")["mode"]),
+        ("pulled", &"pull".into())
+    );
+    lab.write("specs/plain.yaml", &spec("pushed"));
+    lab.orch("create -M lab -H father --mode push --json").ends_with(0).every_node_is("changed");
+    assert_eq!(
+        (motd(&lab, "lab-a").as_str(), &kept(&lab, "lab-a", "complete.json")["mode"]),
+        ("pushed", &"push".into())
+    );
+    lab.orch(DESTROY).ends_with(0);
+    assert_nothing_is_left(&lab);
+}
+
+#[test]
+fn two_runs_at_once_share_one_server_and_the_second_goes_on_when_the_first_has_ended() {
+    if lacks(&NEEDS) {
+        return;
+    }
+    let lab = lab(&["a"]);
+    lab.write("hosts/mother.yaml", "provider: local\nimages: { \"*\": this-machine }\n");
+    let first = lab.start(CREATE);
+    let second = lab.start("create -M lab -H mother --mode pull --json");
+    first.end().ends_with(0).every_node_is("changed");
+    second.end().ends_with(0).every_node_is("changed");
+    lab.orch(DESTROY).ends_with(0);
+    lab.orch("destroy -M lab -H mother --yes").ends_with(0);
+    assert_nothing_is_left(&lab);
+}
