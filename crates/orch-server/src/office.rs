@@ -5,6 +5,7 @@ use std::io;
 use std::net::TcpListener as StdListener;
 use std::sync::{Arc, Mutex};
 
+use rustix::net::sockopt;
 use thiserror::Error;
 use tokio::net::{TcpListener, UnixListener};
 use tokio::task::JoinHandle;
@@ -17,6 +18,9 @@ use crate::server::Server;
 use crate::socket;
 use crate::specs::SitePlace;
 use crate::tell::Tell;
+
+/// How much the kernel keeps of what one connection sends, and of what is sent on it.
+const KERNEL_BUFFER: usize = 128 << 10;
 
 /// A server cannot begin its work.
 #[derive(Debug, Error)]
@@ -133,6 +137,9 @@ impl InOffice {
 
     fn serve(&self, listener: StdListener) -> io::Result<JoinHandle<()>> {
         listener.set_nonblocking(true)?;
+        // Those who are accepted here have the same: the kernel would keep megabytes for each who sends and never reads.
+        sockopt::set_socket_send_buffer_size(&listener, KERNEL_BUFFER)?;
+        sockopt::set_socket_recv_buffer_size(&listener, KERNEL_BUFFER)?;
         let listener = TcpListener::from_std(listener)?;
         let server = self.server.clone();
         Ok(tokio::spawn(async move { server.serve_nodes(listener).await }))
