@@ -8,4 +8,5 @@ mod answers;
 mod client;
 mod hostile;
 mod scene;
+mod secrecy;
 mod tokens;
