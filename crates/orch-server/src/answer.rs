@@ -59,15 +59,14 @@ impl Answerer {
     /// Answers one question, and writes down that it was asked. No token and no body is ever in the log.
     pub(crate) async fn answer(&self, request: Request<Incoming>) -> Answer {
         let begun = Instant::now();
-        let (method, path) = (request.method().as_str().to_owned(), request.uri().path().to_owned());
-        let query = request.uri().query().map(str::to_owned);
-        let question = Question::of(self.asker, &method, &path, query.as_deref());
+        let (head, body) = request.into_parts();
+        let question = Question::of(self.asker, head.method.as_str(), head.uri.path(), head.uri.query());
         let (word, node) = match &question {
             Ok(question) => (question.word(), question.node().map(ToString::to_string)),
             Err(_) => ("nothing", None),
         };
         let answered = match question {
-            Ok(question) => self.respond(question, request).await,
+            Ok(question) => self.respond(question, bearer(&head.headers), body).await,
             Err(answered) => Err(answered.into()),
         };
         let (answer, code) = match answered {
@@ -89,9 +88,12 @@ impl Answerer {
         answer
     }
 
-    async fn respond(&self, question: Question, request: Request<Incoming>) -> Result<Answer, Unanswered> {
-        let token = bearer(request.headers()).map(str::to_owned);
-        let token = token.as_deref();
+    async fn respond(
+        &self,
+        question: Question,
+        token: Option<&str>,
+        body: Incoming,
+    ) -> Result<Answer, Unanswered> {
         match question {
             Question::Health => Ok(json(&serde_json::json!({ "status": "ok" }))),
             Question::Spec(node) => {
@@ -112,7 +114,7 @@ impl Answerer {
                 // Nothing of what somebody says is read who may not say it.
                 self.desk.may_report(&node, token).await?;
                 (self.trusted)(&node);
-                let telling = self.read(request).await?;
+                let telling = self.read(body).await?;
                 self.desk.tell(&node, telling).await?;
                 Ok(nothing())
             }
@@ -122,7 +124,7 @@ impl Answerer {
                 Ok(nothing())
             }
             Question::Revoke => {
-                let what = self.read(request).await?;
+                let what = self.read(body).await?;
                 let failed = |_| Answered::new(Code::E500, "it could not be written down");
                 self.desk.revoke(what).await.map_err(failed)?;
                 Ok(nothing())
@@ -141,8 +143,8 @@ impl Answerer {
     }
 
     /// What was sent, as long as it is short, arrives in time and makes sense.
-    async fn read<T: DeserializeOwned>(&self, request: Request<Incoming>) -> Result<T, Unanswered> {
-        let body = Limited::new(request.into_body(), self.limits.body).collect();
+    async fn read<T: DeserializeOwned>(&self, body: Incoming) -> Result<T, Unanswered> {
+        let body = Limited::new(body, self.limits.body).collect();
         let late = |_| Unanswered::Plain(StatusCode::REQUEST_TIMEOUT, "the request did not arrive in time");
         let large = |_| Unanswered::Plain(StatusCode::PAYLOAD_TOO_LARGE, "the request is too large");
         let body = tokio::time::timeout(self.limits.read, body).await.map_err(late)?.map_err(large)?;

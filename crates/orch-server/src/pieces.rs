@@ -24,7 +24,8 @@ impl Pieces {
         if body.pieces.len() < 2 || body.len() > SHORT {
             return body;
         }
-        let whole: Vec<u8> = body.pieces.iter().flatten().copied().collect();
+        let mut whole = Vec::with_capacity(body.len());
+        body.pieces.iter().for_each(|piece| whole.extend_from_slice(piece));
         Self { pieces: VecDeque::from([whole.into()]) }
     }
 

@@ -9,10 +9,13 @@ use orch_model::pull::NextTokens;
 use orch_model::{Config, Digest, Identity, NodeName, SpecName};
 use serde::Serialize;
 
-/// A node's configuration, and the words for what it shares with others.
+/// A node's configuration, and the words for it.
 #[derive(Debug, Clone)]
 pub(crate) struct Worded {
     pub(crate) config: Config,
+    /// What is its own.
+    own: Bytes,
+    /// What it shares with others.
     role: Bytes,
 }
 
@@ -42,22 +45,22 @@ struct Rest<'a> {
 impl Words {
     pub(super) fn of(&mut self, config: Config) -> Worded {
         let words = || Bytes::from(json(&*config.role));
-        let role = self.roles.entry(Arc::as_ptr(&config.role)).or_insert_with(words).clone();
-        Worded { config, role }
+        let role = self.roles.entry(Arc::as_ptr(&config.role)).or_insert_with(words).slice(1..);
+        let Config { node, spec, hostname, .. } = &config;
+        let mut own = b"{\"spec\":".to_vec();
+        own.extend(json(&Own { node, spec, hostname, digest: config.digest() }));
+        // One object goes on where the other one ended.
+        *own.last_mut().expect("an object has an end") = b',';
+        Worded { own: own.into(), role, config }
     }
 }
 
 impl Worded {
     /// The answer to a node that asks for its configuration, in pieces: a [`SpecAnswer`](orch_model::pull::SpecAnswer).
     pub(crate) fn answer(&self, next: &NextTokens, pins: &[Digest], revision: u64) -> [Bytes; 3] {
-        let Config { node, spec, hostname, .. } = &self.config;
-        let mut first = b"{\"spec\":".to_vec();
-        first.extend(json(&Own { node, spec, hostname, digest: self.config.digest() }));
-        // One object goes on where the other one ended.
-        *first.last_mut().expect("an object has an end") = b',';
         let mut last = json(&Rest { next, pins, revision });
         last[0] = b',';
-        [first.into(), self.role.slice(1..), last.into()]
+        [self.own.clone(), self.role.clone(), last.into()]
     }
 }
 
