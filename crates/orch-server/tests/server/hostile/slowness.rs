@@ -1,15 +1,19 @@
 //! One byte a second, on a thousand connections: in the handshake, and in the head.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use super::siege::under;
 use super::victim::{PATIENCE, Victim};
 
 const CONNECTIONS: usize = 1000;
+/// How many shake hands at once: this is about those who are slow, and not about those who compute.
+const HANDSHAKES: usize = 32;
 /// The beginning of a handshake, of which more than this never comes.
 const HELLO: &[u8] = &[0x16, 3, 1, 2, 0, 1, 0, 1, 0xfc, 3, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
 const HEAD: &[u8] = b"GET /health HTTP/1.1\r\nHost: orch\r\nX: yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy";
@@ -36,9 +40,15 @@ async fn whoever_sends_one_byte_a_second_of_a_head_is_sent_away() {
     let victim = Victim::new();
     let lasted = under("1,000 heads of a byte a second", &victim, async {
         let mut slow = JoinSet::new();
+        let handshakes = Arc::new(Semaphore::new(HANDSHAKES));
         for _ in 0..CONNECTIONS {
-            let client = victim.scene.client.clone();
-            slow.spawn(async move { drip(client.connect().await.unwrap(), HEAD).await });
+            let (client, handshakes) = (victim.scene.client.clone(), Arc::clone(&handshakes));
+            slow.spawn(async move {
+                let turn = handshakes.acquire().await.unwrap();
+                let stream = client.connect().await.unwrap();
+                drop(turn);
+                drip(stream, HEAD).await
+            });
         }
         slow.join_all().await
     })
