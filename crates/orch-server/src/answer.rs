@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use http_body_util::{BodyExt as _, Full, Limited};
-use hyper::body::{Bytes, Incoming};
+use http_body_util::{BodyExt as _, Limited};
+use hyper::body::Incoming;
 use hyper::header::{AUTHORIZATION, CONNECTION, CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
 use hyper::{Request, Response, StatusCode};
+use orch_model::Identity;
 use orch_model::pull::{ErrorAnswer, ErrorWords};
 use orch_model::token::Code;
 use orch_run::log::Level;
@@ -16,10 +17,13 @@ use tokio::sync::Semaphore;
 
 use crate::desk::{Answered, Desk};
 use crate::limits::Limits;
+use crate::pieces::Pieces;
 use crate::question::{Asker, Question};
 use crate::tell::Tell;
 
-type Answer = Response<Full<Bytes>>;
+type Answer = Response<Pieces>;
+/// Told of a node whose token was believed.
+pub(crate) type Trusted = Box<dyn Fn(&Identity) + Send + Sync>;
 
 /// Answers questions that come in over one connection.
 pub(crate) struct Answerer {
@@ -31,8 +35,8 @@ pub(crate) struct Answerer {
     /// Places for those who wait.
     pub(crate) waiting: Arc<Semaphore>,
     pub(crate) tell: Tell,
-    /// Told of a question that came with a token that was believed, or from the operator.
-    pub(crate) trusted: Box<dyn Fn() + Send + Sync>,
+    /// Told of a node whose token was believed.
+    pub(crate) trusted: Trusted,
     /// What is done when everything is to be read anew.
     pub(crate) reload: Arc<dyn Fn() -> Result<(), String> + Send + Sync>,
 }
@@ -55,15 +59,14 @@ impl Answerer {
     /// Answers one question, and writes down that it was asked. No token and no body is ever in the log.
     pub(crate) async fn answer(&self, request: Request<Incoming>) -> Answer {
         let begun = Instant::now();
-        let (method, path) = (request.method().as_str().to_owned(), request.uri().path().to_owned());
-        let query = request.uri().query().map(str::to_owned);
-        let question = Question::of(self.asker, &method, &path, query.as_deref());
+        let (head, body) = request.into_parts();
+        let question = Question::of(self.asker, head.method.as_str(), head.uri.path(), head.uri.query());
         let (word, node) = match &question {
             Ok(question) => (question.word(), question.node().map(ToString::to_string)),
             Err(_) => ("nothing", None),
         };
         let answered = match question {
-            Ok(question) => self.respond(question, request).await,
+            Ok(question) => self.respond(question, bearer(&head.headers), body).await,
             Err(answered) => Err(answered.into()),
         };
         let (answer, code) = match answered {
@@ -85,32 +88,33 @@ impl Answerer {
         answer
     }
 
-    async fn respond(&self, question: Question, request: Request<Incoming>) -> Result<Answer, Unanswered> {
-        let token = bearer(request.headers()).map(str::to_owned);
-        let token = token.as_deref();
-        if self.asker == Asker::Operator {
-            (self.trusted)();
-        }
+    async fn respond(
+        &self,
+        question: Question,
+        token: Option<&str>,
+        body: Incoming,
+    ) -> Result<Answer, Unanswered> {
         match question {
             Question::Health => Ok(json(&serde_json::json!({ "status": "ok" }))),
             Question::Spec(node) => {
                 let answer = self.desk.spec(&node, token).await?;
-                (self.trusted)();
-                Ok(json(&answer))
+                (self.trusted)(&node);
+                Ok(said(Pieces::of(answer)))
             }
             Question::Wait(node, after) => {
+                // Nobody waits, or is kept for it, who may not.
+                self.desk.may_wait(&node, token).await?;
+                (self.trusted)(&node);
                 let full = "too many wait already; ask again later";
                 let full = |_| Unanswered::Plain(StatusCode::SERVICE_UNAVAILABLE, full);
                 let _place = self.waiting.try_acquire().map_err(full)?;
-                let answer = self.desk.wait(&node, token, after, self.limits.wait).await?;
-                (self.trusted)();
-                Ok(json(&answer))
+                Ok(json(&self.desk.wait(&node, after, self.limits.wait).await?))
             }
             Question::Report(node) => {
                 // Nothing of what somebody says is read who may not say it.
                 self.desk.may_report(&node, token).await?;
-                (self.trusted)();
-                let telling = self.read(request).await?;
+                (self.trusted)(&node);
+                let telling = self.read(body).await?;
                 self.desk.tell(&node, telling).await?;
                 Ok(nothing())
             }
@@ -120,7 +124,7 @@ impl Answerer {
                 Ok(nothing())
             }
             Question::Revoke => {
-                let what = self.read(request).await?;
+                let what = self.read(body).await?;
                 let failed = |_| Answered::new(Code::E500, "it could not be written down");
                 self.desk.revoke(what).await.map_err(failed)?;
                 Ok(nothing())
@@ -130,7 +134,7 @@ impl Answerer {
                 Ok(nothing())
             }
             Question::Metrics => {
-                let mut answer = Response::new(Full::new(self.desk.metrics_text().into()));
+                let mut answer = Response::new(Pieces::from(self.desk.metrics_text().into_bytes()));
                 let text = HeaderValue::from_static("text/plain; version=0.0.4");
                 answer.headers_mut().insert(CONTENT_TYPE, text);
                 Ok(answer)
@@ -139,8 +143,8 @@ impl Answerer {
     }
 
     /// What was sent, as long as it is short, arrives in time and makes sense.
-    async fn read<T: DeserializeOwned>(&self, request: Request<Incoming>) -> Result<T, Unanswered> {
-        let body = Limited::new(request.into_body(), self.limits.body).collect();
+    async fn read<T: DeserializeOwned>(&self, body: Incoming) -> Result<T, Unanswered> {
+        let body = Limited::new(body, self.limits.body).collect();
         let late = |_| Unanswered::Plain(StatusCode::REQUEST_TIMEOUT, "the request did not arrive in time");
         let large = |_| Unanswered::Plain(StatusCode::PAYLOAD_TOO_LARGE, "the request is too large");
         let body = tokio::time::timeout(self.limits.read, body).await.map_err(late)?.map_err(large)?;
@@ -157,14 +161,18 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
 }
 
 fn json(value: &impl Serialize) -> Answer {
-    let body = serde_json::to_vec(value).expect("what orch defines can be written as JSON");
-    let mut answer = Response::new(Full::new(Bytes::from(body)));
+    said(serde_json::to_vec(value).expect("what orch defines can be written as JSON").into())
+}
+
+/// An answer that is JSON already.
+fn said(body: Pieces) -> Answer {
+    let mut answer = Response::new(body);
     answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     answer
 }
 
 fn nothing() -> Answer {
-    let mut answer = Response::new(Full::default());
+    let mut answer = Response::new(Pieces::default());
     *answer.status_mut() = StatusCode::NO_CONTENT;
     answer
 }

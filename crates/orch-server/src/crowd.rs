@@ -1,10 +1,16 @@
-//! Who is connected. Where there is no room, the one goes that has been there longest without showing anything good: so
-//! whoever only holds places loses them to those who have something to ask.
+//! Who is connected. Where there is no room, one goes that has not shown anything good: the first that came from where most
+//! of them come from. So whoever only holds places takes them from itself, and not from those who have something to ask.
+//! Those who have are not sent away for strangers, but none of them holds more than a few places either.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use orch_model::Identity;
 use tokio::sync::Notify;
+
+/// A node waits on one connection, and fetches and reports on another. So many let it forget a few of them.
+const PLACES_OF_A_NODE: usize = 8;
 
 #[derive(Debug)]
 pub(crate) struct Crowd {
@@ -15,9 +21,23 @@ pub(crate) struct Crowd {
 #[derive(Debug, Default)]
 struct Inside {
     next: u64,
-    /// Those who have not shown anything good yet, the first one first.
-    strangers: BTreeMap<u64, Arc<Notify>>,
-    known: BTreeSet<u64>,
+    guests: BTreeMap<u64, Place>,
+    /// Those who have not shown anything good yet, by where they come from.
+    strangers: BTreeMap<IpAddr, BTreeSet<u64>>,
+    /// The others, by who they are.
+    known: BTreeMap<Identity, BTreeSet<u64>>,
+}
+
+#[derive(Debug)]
+struct Place {
+    who: Who,
+    sent_away: Arc<Notify>,
+}
+
+#[derive(Debug, Clone)]
+enum Who {
+    Stranger(IpAddr),
+    Node(Identity),
 }
 
 /// A place in the crowd, given up when this goes.
@@ -34,15 +54,16 @@ impl Crowd {
     }
 
     /// Lets somebody in; nothing where everybody inside is worth more.
-    pub(crate) fn enter(self: &Arc<Self>) -> Option<Guest> {
+    pub(crate) fn enter(self: &Arc<Self>, from: IpAddr) -> Option<Guest> {
         let mut inside = self.inside();
-        if inside.strangers.len() + inside.known.len() >= self.room {
-            let (_, oldest) = inside.strangers.pop_first()?;
-            oldest.notify_one();
+        if inside.guests.len() >= self.room {
+            let first = inside.first_of_the_most()?;
+            inside.send_away(first);
         }
         let (number, sent_away) = (inside.next, Arc::new(Notify::new()));
         inside.next += 1;
-        inside.strangers.insert(number, Arc::clone(&sent_away));
+        let who = Who::Stranger(network(from));
+        inside.add(number, Place { who, sent_away: Arc::clone(&sent_away) });
         Some(Guest { crowd: Arc::clone(self), number, sent_away })
     }
 
@@ -51,12 +72,49 @@ impl Crowd {
     }
 }
 
+impl Inside {
+    /// Of the strangers that come from where most of them do, the one that came first.
+    fn first_of_the_most(&self) -> Option<u64> {
+        self.strangers.values().max_by_key(|numbers| numbers.len())?.first().copied()
+    }
+
+    fn add(&mut self, number: u64, place: Place) {
+        match &place.who {
+            Who::Stranger(from) => self.strangers.entry(*from).or_default().insert(number),
+            Who::Node(node) => self.known.entry(node.clone()).or_default().insert(number),
+        };
+        self.guests.insert(number, place);
+    }
+
+    fn remove(&mut self, number: u64) -> Option<Place> {
+        let place = self.guests.remove(&number)?;
+        match &place.who {
+            Who::Stranger(from) => leave(&mut self.strangers, from, number),
+            Who::Node(node) => leave(&mut self.known, node, number),
+        }
+        Some(place)
+    }
+
+    fn send_away(&mut self, number: u64) {
+        if let Some(place) = self.remove(number) {
+            place.sent_away.notify_one();
+        }
+    }
+}
+
 impl Guest {
-    /// It has shown something good, and is not sent away any more.
-    pub(crate) fn is_known(&self) {
+    /// It has shown that it is this node, and is not sent away for strangers any more. Where the node has too many places,
+    /// it gives up the one that it has had for longest.
+    pub(crate) fn is_known(&self, node: &Identity) {
         let mut inside = self.crowd.inside();
-        if inside.strangers.remove(&self.number).is_some() {
-            inside.known.insert(self.number);
+        if !inside.guests.get(&self.number).is_some_and(|place| matches!(place.who, Who::Stranger(_))) {
+            return;
+        }
+        let Some(place) = inside.remove(self.number) else { return };
+        inside.add(self.number, Place { who: Who::Node(node.clone()), ..place });
+        let too_old = inside.known.get(node).filter(|numbers| numbers.len() > PLACES_OF_A_NODE);
+        if let Some(oldest) = too_old.and_then(BTreeSet::first).copied() {
+            inside.send_away(oldest);
         }
     }
 
@@ -68,9 +126,24 @@ impl Guest {
 
 impl Drop for Guest {
     fn drop(&mut self) {
-        let mut inside = self.crowd.inside();
-        inside.strangers.remove(&self.number);
-        inside.known.remove(&self.number);
+        self.crowd.inside().remove(self.number);
+    }
+}
+
+fn leave<K: Ord>(places: &mut BTreeMap<K, BTreeSet<u64>>, key: &K, number: u64) {
+    if let Some(numbers) = places.get_mut(key) {
+        numbers.remove(&number);
+        if numbers.is_empty() {
+            places.remove(key);
+        }
+    }
+}
+
+/// Where somebody comes from. Of IPv6 everybody has a whole network of addresses.
+fn network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),
+        address @ IpAddr::V4(_) => address,
     }
 }
 
@@ -78,17 +151,63 @@ impl Drop for Guest {
 mod tests {
     use super::*;
 
+    fn from(last: u8) -> IpAddr {
+        [127, 0, 0, last].into()
+    }
+
+    fn is_sent_away(guest: &Guest) -> bool {
+        !guest.crowd.inside().guests.contains_key(&guest.number)
+    }
+
     #[tokio::test]
     async fn the_stranger_that_came_first_goes_first_and_those_who_are_known_stay() {
         let crowd = Crowd::with_room_for(2);
-        let (known, stranger) = (crowd.enter().unwrap(), crowd.enter().unwrap());
-        known.is_known();
-        let next = crowd.enter().unwrap();
+        let node: Identity = "m.a@h".parse().unwrap();
+        let (known, stranger) = (crowd.enter(from(1)).unwrap(), crowd.enter(from(1)).unwrap());
+        known.is_known(&node);
+        let next = crowd.enter(from(1)).unwrap();
         stranger.is_sent_away().await;
         drop(stranger);
-        next.is_known();
-        assert!(crowd.enter().is_none(), "everybody inside is known");
+        next.is_known(&node);
+        assert!(crowd.enter(from(1)).is_none(), "everybody inside is known");
         drop(known);
-        assert!(crowd.enter().is_some());
+        assert!(crowd.enter(from(1)).is_some());
+    }
+
+    #[test]
+    fn whoever_comes_most_often_is_sent_away_and_not_who_came_first() {
+        let crowd = Crowd::with_room_for(4);
+        let quiet = crowd.enter(from(1)).unwrap();
+        let many: Vec<Guest> = (0..10).map(|_| crowd.enter(from(2)).unwrap()).collect();
+        assert!(!is_sent_away(&quiet));
+        assert_eq!(many.iter().filter(|guest| !is_sent_away(guest)).count(), 3);
+        let network = ["fd00::1", "fd00::2", "fd00::3"].map(|address| address.parse().unwrap());
+        let crowd = Crowd::with_room_for(3);
+        let quiet = crowd.enter("fd00:0:0:1::1".parse().unwrap()).unwrap();
+        let many = network.map(|address| crowd.enter(address).unwrap());
+        assert!(
+            !is_sent_away(&quiet) && is_sent_away(&many[0]),
+            "a network of IPv6 is one place to come from"
+        );
+    }
+
+    #[test]
+    fn a_node_holds_a_few_places_and_gives_up_the_oldest() {
+        let crowd = Crowd::with_room_for(100);
+        let (a, b): (Identity, Identity) = ("m.a@h".parse().unwrap(), "m.b@h".parse().unwrap());
+        let guests: Vec<Guest> = (0..PLACES_OF_A_NODE + 2).map(|_| crowd.enter(from(1)).unwrap()).collect();
+        let other = crowd.enter(from(1)).unwrap();
+        other.is_known(&b);
+        for guest in &guests {
+            guest.is_known(&a);
+            guest.is_known(&a);
+        }
+        let gone: Vec<bool> = guests.iter().map(is_sent_away).collect();
+        assert_eq!(gone.iter().filter(|gone| **gone).count(), 2);
+        assert!(gone[0] && gone[1] && !is_sent_away(&other));
+        drop(guests);
+        assert_eq!(crowd.inside().guests.len(), 1);
+        drop(other);
+        assert!(crowd.inside().known.is_empty() && crowd.inside().strangers.is_empty());
     }
 }

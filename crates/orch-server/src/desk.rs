@@ -3,7 +3,8 @@
 use std::sync::{Arc, RwLock};
 use std::time::Duration;
 
-use orch_model::pull::{NextTokens, NodeResult, SpecAnswer, Telling, WaitAnswer};
+use hyper::body::Bytes;
+use orch_model::pull::{NextTokens, NodeResult, Telling, WaitAnswer};
 use orch_model::token::{Audience, Bearer, Claims, Code, Demand, Keyring, Refusal, TokenId, sign, verify};
 use orch_model::{Config, Digest, Fetched, Identity, NodeRecord, Refused, Reported};
 use thiserror::Error;
@@ -118,25 +119,29 @@ impl Desk {
     }
 
     /// A node's configuration, with what it needs to ask again.
-    pub(crate) async fn spec(&self, node: &Identity, token: Option<&str>) -> Result<SpecAnswer, Answered> {
+    pub(crate) async fn spec(&self, node: &Identity, token: Option<&str>) -> Result<[Bytes; 3], Answered> {
         let shown = self.believe(node, token, Audience::Spec).await?;
-        let config = self.specs.config(node).map_err(unspecified)?;
+        let worded = self.specs.worded(node).map_err(unspecified)?;
         let now = (self.clock)();
-        let next = self.next_tokens(&config, &shown, now)?;
-        self.events.fetched(node, Fetched { at: now, digest: Some(config.digest()) });
-        let pins = self.pins.read().expect("nobody panics while holding this").to_vec();
-        Ok(SpecAnswer { revision: self.events.revision(node, config.digest()), spec: config, next, pins })
+        let next = self.next_tokens(&worded.config, &shown, now)?;
+        let digest = worded.config.digest();
+        self.events.fetched(node, Fetched { at: now, digest: Some(digest) });
+        let pins = *self.pins.read().expect("nobody panics while holding this");
+        Ok(worded.answer(&next, &pins, self.events.revision(node, digest)))
     }
 
-    /// Waits until something is new for a node, for at most `limit`.
+    /// Whether a node may wait for something new.
+    pub(crate) async fn may_wait(&self, node: &Identity, token: Option<&str>) -> Result<(), Answered> {
+        self.believe(node, token, Audience::Spec).await.map(|_| ())
+    }
+
+    /// Waits until something is new for a node that may, for at most `limit`.
     pub(crate) async fn wait(
         &self,
         node: &Identity,
-        token: Option<&str>,
         after: u64,
         limit: Duration,
     ) -> Result<WaitAnswer, Answered> {
-        self.believe(node, token, Audience::Spec).await?;
         let news = || match self.specs.config(node) {
             Ok(config) => {
                 let revision = self.events.revision(node, config.digest());

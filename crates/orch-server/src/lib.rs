@@ -17,6 +17,8 @@ mod limits;
 mod metrics;
 mod office;
 mod operator;
+mod patience;
+mod pieces;
 mod question;
 mod registry;
 mod reports;

@@ -13,6 +13,8 @@ pub struct Limits {
     pub body: usize,
     /// How long the head or the body of a request may take to arrive, and a handshake.
     pub read: Duration,
+    /// How long an answer may lie there without any of it being taken.
+    pub write: Duration,
     /// How long somebody who waits is kept waiting.
     pub wait: Duration,
     /// How long a connection lives at most.
@@ -28,6 +30,7 @@ impl Default for Limits {
             waiting: 1024,
             body: 1 << 20,
             read: Duration::from_secs(10),
+            write: Duration::from_secs(10),
             wait: Duration::from_secs(50),
             life: Duration::from_mins(5),
             goodbye: Duration::from_secs(5),

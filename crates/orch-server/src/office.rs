@@ -5,6 +5,7 @@ use std::io;
 use std::net::TcpListener as StdListener;
 use std::sync::{Arc, Mutex};
 
+use rustix::net::sockopt;
 use thiserror::Error;
 use tokio::net::{TcpListener, UnixListener};
 use tokio::task::JoinHandle;
@@ -17,6 +18,12 @@ use crate::server::Server;
 use crate::socket;
 use crate::specs::SitePlace;
 use crate::tell::Tell;
+
+/// How much the kernel keeps of what one connection sends, and of what is sent on it.
+const KERNEL_BUFFER: usize = 128 << 10;
+
+/// How many may have connected and not been accepted yet, where the kernel allows that many.
+const BACKLOG: i32 = 4096;
 
 /// A server cannot begin its work.
 #[derive(Debug, Error)]
@@ -133,6 +140,11 @@ impl InOffice {
 
     fn serve(&self, listener: StdListener) -> io::Result<JoinHandle<()>> {
         listener.set_nonblocking(true)?;
+        // Those who are accepted here have the same: the kernel would keep megabytes for each who sends and never reads.
+        sockopt::set_socket_send_buffer_size(&listener, KERNEL_BUFFER)?;
+        sockopt::set_socket_recv_buffer_size(&listener, KERNEL_BUFFER)?;
+        // Whoever does not fit asks again after a second, by the rules of TCP. The standard library has room for 128.
+        rustix::net::listen(&listener, BACKLOG)?;
         let listener = TcpListener::from_std(listener)?;
         let server = self.server.clone();
         Ok(tokio::spawn(async move { server.serve_nodes(listener).await }))

@@ -18,11 +18,12 @@ use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
-use crate::answer::Answerer;
+use crate::answer::{Answerer, Trusted};
 use crate::certificate::{CertificateError, Certificates};
 use crate::crowd::{Crowd, Guest};
 use crate::desk::{Desk, DeskError};
 use crate::limits::Limits;
+use crate::patience::Patient;
 use crate::question::Asker;
 use crate::tell::Tell;
 
@@ -105,7 +106,7 @@ impl Server {
                 Some(_) = connections.join_next() => continue,
             };
             let Some((stream, from)) = self.taken(accepted).await else { continue };
-            let Some(guest) = self.shared.crowd.enter() else {
+            let Some(guest) = self.shared.crowd.enter(from.ip()) else {
                 self.shared.desk.metrics.turned_away.fetch_add(1, Ordering::Relaxed);
                 continue;
             };
@@ -163,10 +164,11 @@ impl Shared {
         // Answers are short, and waited for.
         let _ = stream.set_nodelay(true);
         let tls = Arc::clone(&self.tls.read().expect("nobody panics while holding this"));
-        let handshake = TlsAcceptor::from(tls).accept(stream);
+        let handshake = TlsAcceptor::from(tls).accept(Patient::new(stream, self.limits.write));
         match tokio::time::timeout(self.limits.read, handshake).await {
             Ok(Ok(stream)) => {
-                let answerer = self.answerer(Asker::Network, from, Box::new(move || guest.is_known()));
+                let answerer =
+                    self.answerer(Asker::Network, from, Box::new(move |node| guest.is_known(node)));
                 self.speak(stream, answerer).await;
             }
             Ok(Err(_)) | Err(_) => {
@@ -176,16 +178,11 @@ impl Shared {
     }
 
     async fn operator(self: Arc<Self>, stream: UnixStream) {
-        let answerer = self.answerer(Asker::Operator, "the operator".into(), Box::new(|| {}));
+        let answerer = self.answerer(Asker::Operator, "the operator".into(), Box::new(|_| {}));
         self.speak(stream, answerer).await;
     }
 
-    fn answerer(
-        self: &Arc<Self>,
-        asker: Asker,
-        from: String,
-        trusted: Box<dyn Fn() + Send + Sync>,
-    ) -> Answerer {
+    fn answerer(self: &Arc<Self>, asker: Asker, from: String, trusted: Trusted) -> Answerer {
         let server = Server { shared: Arc::clone(self) };
         Answerer {
             desk: Arc::clone(&self.desk),

@@ -7,9 +7,15 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
+use std::time::Duration;
 
 use serde::Serialize;
 use tokio::sync::watch;
+
+/// So many at once are many.
+const MANY: u64 = 4;
+/// What those who are many wait for each other: about as long as a flush takes.
+const MOMENT: Duration = Duration::from_micros(250);
 
 /// How far the lines are on disk.
 #[derive(Debug, Clone)]
@@ -54,6 +60,10 @@ impl Writer {
 
     /// Waits until a line and all before it are on disk.
     pub(super) async fn wait(&self, line: u64) -> io::Result<()> {
+        // Mostly there is nothing to wait for.
+        if matches!(*self.progress.borrow(), Progress::Until(until) if until >= line) {
+            return Ok(());
+        }
         let mut progress = self.progress.clone();
         let is_over = |progress: &Progress| match progress {
             Progress::Until(until) => *until >= line,
@@ -69,9 +79,13 @@ impl Writer {
 
 /// Writes until nobody has anything to write any more, or it cannot be written.
 fn write(mut file: File, lines: &Receiver<Vec<u8>>, told: &watch::Sender<Progress>) {
-    let mut until = 0;
+    let (mut until, mut count) = (0, 0);
     while let Ok(mut batch) = lines.recv() {
-        let mut count = 1;
+        // Where the last ones were many there are more of them on their way, and they may share a flush too.
+        if count >= MANY {
+            thread::sleep(MOMENT);
+        }
+        count = 1;
         while let Ok(more) = lines.try_recv() {
             batch.extend(more);
             count += 1;

@@ -3,6 +3,7 @@
 
 mod snapshot;
 mod watch;
+mod words;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, RwLock};
@@ -14,6 +15,7 @@ use thiserror::Error;
 
 use snapshot::Snapshot;
 use watch::{Stamp, Watch};
+pub(crate) use words::Worded;
 
 /// How often the files are looked at where the kernel does not tell of their changes.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
@@ -93,7 +95,12 @@ impl Specs {
 
     /// What a node becomes.
     pub fn config(&self, node: &Identity) -> Result<Config, SpecError> {
-        self.snapshot().config(node)
+        self.worded(node).map(|worded| worded.config)
+    }
+
+    /// The same, as it is said to the node.
+    pub(crate) fn worded(&self, node: &Identity) -> Result<Worded, SpecError> {
+        self.snapshot().worded(node)
     }
 
     /// Whether tokens without audience and expiry are taken.

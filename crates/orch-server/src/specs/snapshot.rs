@@ -3,14 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use orch_model::{
-    Config, HostName, Identity, ManifestName, NodeName, Request, Scope, Sources, parse, resolve,
-};
+use orch_model::{HostName, Identity, ManifestName, NodeName, Request, Scope, Sources, parse, resolve};
 
 use super::SpecError;
+use super::words::{Worded, Words};
 
 /// The nodes of a manifest on a host that become something.
-type Configs = BTreeMap<NodeName, Config>;
+type Configs = BTreeMap<NodeName, Worded>;
 type Resolved = Arc<Result<Configs, SpecError>>;
 
 #[derive(Debug)]
@@ -35,11 +34,11 @@ impl Snapshot {
         self.trouble.clone()
     }
 
-    pub(super) fn config(&self, node: &Identity) -> Result<Config, SpecError> {
+    pub(super) fn worded(&self, node: &Identity) -> Result<Worded, SpecError> {
         let resolved = self.resolved(node);
         let configs = resolved.as_ref().as_ref().map_err(|error| *error)?;
-        let config = configs.get(&node.node).filter(|config| config.node == *node);
-        config.cloned().ok_or(SpecError::Unknown)
+        let worded = configs.get(&node.node).filter(|worded| worded.config.node == *node);
+        worded.cloned().ok_or(SpecError::Unknown)
     }
 
     fn resolved(&self, node: &Identity) -> Resolved {
@@ -57,8 +56,11 @@ impl Snapshot {
         let catalog = parse(&self.sources, Scope::Manifest { name, host }).map_err(|_| SpecError::Wrong)?;
         let request = Request { manifest: name.clone(), host: host.cloned(), mode: None };
         let fleet = resolve(&catalog, &request).map_err(|_| SpecError::Wrong)?;
-        let configs =
-            fleet.nodes.into_iter().filter_map(|node| Some((node.identity.node.clone(), node.config?)));
+        let mut words = Words::default();
+        let configs = fleet
+            .nodes
+            .into_iter()
+            .filter_map(|node| Some((node.identity.node.clone(), words.of(node.config?))));
         Ok(configs.collect())
     }
 }

@@ -63,6 +63,19 @@ async fn a_node_gets_its_own_configuration_and_a_spec_that_was_edited_is_there_a
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_answer_is_byte_for_byte_what_the_model_writes() {
+    let scene = Scene::new();
+    // A short one is sent as a whole, a long one in pieces.
+    for text in ["hello".to_owned(), "long".repeat(100_000)] {
+        scene.say(&text);
+        let answer = scene.spec(A, &scene.token(A)).await;
+        let read: SpecAnswer = serde_json::from_slice(&answer.body).unwrap();
+        assert_eq!(read.spec.role.files[0].content, text);
+        assert!(serde_json::to_vec(&read).unwrap() == answer.body, "names, order, and nothing beside them");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_site_that_never_made_sense_is_an_error_of_its_own() {
     let scene = Scene::new();
     write(&scene.site("manifests/broken.yaml"), "schema_version: 2\nname: broken\nnodes: [{ name: a }]\n");

@@ -10,7 +10,7 @@ use rustls::crypto::{CryptoProvider, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, Error, SignatureScheme};
 use serde_json::Value as Json;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
@@ -96,7 +96,12 @@ impl Client {
     }
 
     pub(crate) async fn connect(&self) -> std::io::Result<TlsStream<TcpStream>> {
-        let stream = TcpStream::connect(self.address).await?;
+        self.connect_over(TcpStream::connect(self.address).await?).await
+    }
+
+    pub(crate) async fn connect_over(&self, stream: TcpStream) -> std::io::Result<TlsStream<TcpStream>> {
+        // Whoever waits for more to send waits for somebody who has nothing to say.
+        stream.set_nodelay(true)?;
         let name = ServerName::try_from("orch.invalid").unwrap();
         TlsConnector::from(Arc::clone(&self.config)).connect(name, stream).await
     }
@@ -105,6 +110,13 @@ impl Client {
     pub(crate) async fn ask(&self, method: &str, path: &str, token: Option<&str>, body: &[u8]) -> Answer {
         let mut stream = self.connect().await.unwrap();
         ask_on(&mut stream, method, path, token, body).await.unwrap()
+    }
+
+    /// Says something that need not be HTTP, and reads what comes back.
+    pub(crate) async fn say(&self, words: &[u8]) -> std::io::Result<Answer> {
+        let mut stream = self.connect().await?;
+        stream.write_all(words).await?;
+        read_answer(&mut stream).await
     }
 
     pub(crate) async fn get(&self, path: &str, token: &str) -> Answer {
@@ -129,7 +141,7 @@ pub(crate) async fn ask_on(
 }
 
 /// Reads one answer, whose length must be said.
-pub(crate) async fn read_answer(stream: &mut TlsStream<TcpStream>) -> std::io::Result<Answer> {
+pub(crate) async fn read_answer(stream: &mut (impl AsyncRead + Unpin)) -> std::io::Result<Answer> {
     let mut bytes = Vec::new();
     let end = loop {
         if let Some(end) = bytes.windows(4).position(|window| window == b"\r\n\r\n") {

@@ -1,7 +1,8 @@
 //! A site, a server on loopback, and a clock that tests turn.
 
 use std::fs;
-use std::path::PathBuf;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -33,6 +34,13 @@ impl Scene {
     }
 
     pub(crate) fn with(limits: Limits) -> Self {
+        let mut scene = Self::without_server();
+        scene.start(limits);
+        scene
+    }
+
+    /// A site that nobody serves yet.
+    pub(crate) fn without_server() -> Self {
         let base = TempDir::new().unwrap();
         let files = [
             ("site.yaml", "name: lab\n"),
@@ -44,26 +52,25 @@ impl Scene {
         for (path, text) in files {
             write(&base.path().join("site").join(path), text);
         }
-        let state = StateDir::locate(Some(&base.path().join("state"))).unwrap();
-        let folder = ServerFolder::of(&state, &"lab".parse::<SiteName>().unwrap());
+        let folder = folder(base.path());
         let now = Arc::new(AtomicU64::new(NOW));
         let client = Client::new(([127, 0, 0, 1], 1).into(), &[], &[]);
-        let mut scene = Self { base, folder, now, server: None, client };
+        let scene = Self { base, folder, now, server: None, client };
         scene.say("hello");
-        scene.start(limits);
         scene
     }
 
     /// Starts the server, after it was ended or dropped.
     pub(crate) fn start(&mut self, limits: Limits) {
-        let place = SitePlace { root: self.base.path().join("site"), manifest: None };
-        let server = InOffice::enter(&self.folder, place, limits, self.clock(), nobody()).unwrap().unwrap();
-        let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
-        let address = listener.local_addr().unwrap();
-        server.listen(listener).unwrap();
+        let (server, address) = serve(self.base.path(), limits, self.clock());
+        self.is_served_at(address);
+        self.server = Some(server);
+    }
+
+    /// Has the client ask here.
+    pub(crate) fn is_served_at(&mut self, address: SocketAddr) {
         let pins = Certificates::of(&self.folder).unwrap().pins();
         self.client = Client::new(address, &pins, &[b"http/1.1"]);
-        self.server = Some(server);
     }
 
     pub(crate) fn clock(&self) -> Clock {
@@ -110,6 +117,21 @@ impl Scene {
     }
 }
 
+/// Serves the site below a folder, and says where.
+pub(crate) fn serve(base: &Path, limits: Limits, clock: Clock) -> (InOffice, SocketAddr) {
+    let place = SitePlace { root: base.join("site"), manifest: None };
+    let server = InOffice::enter(&folder(base), place, limits, clock, nobody()).unwrap().unwrap();
+    let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let address = listener.local_addr().unwrap();
+    server.listen(listener).unwrap();
+    (server, address)
+}
+
+fn folder(base: &Path) -> ServerFolder {
+    let state = StateDir::locate(Some(&base.join("state"))).unwrap();
+    ServerFolder::of(&state, &"lab".parse::<SiteName>().unwrap())
+}
+
 const MANIFEST: &str = "schema_version: 2\nname: m\nexecution: { default_mode: pull }\nnodes:\n  \
     - { name: a, type: vm, spec: base, preset: small, image: any }\n  \
     - { name: b, type: vm, spec: base, preset: small, image: any }\n  \
@@ -117,10 +139,15 @@ const MANIFEST: &str = "schema_version: 2\nname: m\nexecution: { default_mode: p
 
 /// Limits that tests need not wait for.
 pub(crate) fn limits() -> Limits {
-    Limits { read: Duration::from_secs(2), wait: Duration::from_secs(5), ..Limits::default() }
+    Limits { wait: Duration::from_secs(5), ..patience_of(Duration::from_secs(2)) }
 }
 
-pub(crate) fn write(path: &std::path::Path, text: &str) {
+/// Limits of somebody who waits for nobody longer than this.
+pub(crate) fn patience_of(patience: Duration) -> Limits {
+    Limits { read: patience, write: patience, ..Limits::default() }
+}
+
+pub(crate) fn write(path: &Path, text: &str) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(path, text).unwrap();
 }
