@@ -175,9 +175,8 @@ fn progress_is_told_and_not_too_often() {
     assert_eq!(node.fetched().status, ApplyStatus::Complete);
     let site = server.site();
     assert!(site.progress.iter().any(|(_, line)| line.contains("changed ")), "{:?}", site.progress);
-    for pair in site.progress.windows(2) {
-        assert!(pair[1].0 - pair[0].0 >= Duration::from_millis(280));
-    }
+    // There were some four hundred lines.
+    assert!(site.progress.len() < 20, "{:?}", site.progress);
 }
 
 #[test]
