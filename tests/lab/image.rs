@@ -2,6 +2,7 @@
 
 mod life;
 mod packages;
+mod pull;
 mod refusals;
 mod services;
 mod tree;

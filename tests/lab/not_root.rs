@@ -90,6 +90,19 @@ impl Theirs {
         assert_nothing_is_left(&self.lab);
     }
 
+    /// Machines that fetch their configuration find the server in their own network.
+    fn pull(&self) {
+        self.orch("create -M mixed-mode -H father --mode pull --json").ends_with(0).every_node_is("changed");
+        self.orch("status -M mixed-mode -H father --mode pull --json")
+            .ends_with(0)
+            .every_node_is("as-wanted");
+        self.orch("create -M mixed-mode -H father --mode pull --json")
+            .ends_with(0)
+            .every_node_is("unchanged");
+        self.orch("destroy -M mixed-mode -H father --yes --json").ends_with(0).every_node_is("changed");
+        assert_nothing_is_left(&self.lab);
+    }
+
     /// A machine that lost its power comes back with what was on it.
     fn come_back(&self) {
         let about = "-M single-node-push -H father";
@@ -146,6 +159,7 @@ fn a_user_with_a_range_of_ids_makes_machines_with_ssh() {
     let theirs = Theirs::new(User::WithRange);
     theirs.live();
     theirs.live_together();
+    theirs.pull();
     theirs.come_back();
     theirs.orch("create -M single-node-push -H father").ends_with(0).never_says("no SSH server");
     theirs.orch("ssh-config -M single-node-push -H father").ends_with(0).says("ProxyCommand");
@@ -198,5 +212,6 @@ fn a_user_with_one_id_alone_makes_machines_without_ssh_and_is_told_so() {
     theirs.orch("plan -M nested-test -H father").ends_with(0).says("one user alone and no SSH server");
     theirs.live();
     theirs.live_together();
+    theirs.pull();
     theirs.come_back();
 }

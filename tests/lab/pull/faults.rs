@@ -167,3 +167,27 @@ fn a_node_that_never_reports_costs_its_time_limit_and_the_others_nothing() {
     lab.orch(CREATE).ends_with(0);
     end(&lab);
 }
+
+#[test]
+fn a_driver_that_is_killed_while_nodes_pull_is_healed_by_running_it_again() {
+    if lacks(&NEEDS) {
+        return;
+    }
+    let lab = Lab::with_sample_site();
+    let create = "create -M nested-test -H father --mode pull --json";
+    for round in 0..8_u64 {
+        let driver = lab.start(create);
+        // From before anything was done until after everything was.
+        std::thread::sleep(std::time::Duration::from_millis(60 * round));
+        driver.signal(Signal::KILL);
+        drop(driver);
+        lab.orch(create).ends_with(0);
+        lab.orch(create).ends_with(0).every_node_is("unchanged");
+        lab.orch("status -M nested-test -H father --mode pull --json")
+            .ends_with(0)
+            .every_node_is("as-wanted");
+        assert_eq!(lab.machines().len(), 2, "round {round}: no orphan and no double");
+        lab.orch("destroy -M nested-test -H father --yes").ends_with(0);
+        crate::common::assert_nothing_stays(&lab);
+    }
+}

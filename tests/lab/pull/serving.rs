@@ -1,9 +1,15 @@
 //! A server that stays, and nodes that keep themselves as it says.
 
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixDatagram;
+use std::process::Command;
+use std::time::Duration;
+
 use rustix::process::Signal;
 
 use super::{CREATE, DESTROY, NEEDS, PULL, STATUS, kept, lab, motd, serve};
-use crate::common::{Lab, assert_nothing_is_left, lacks, node, spec, wait_until};
+use crate::common::{Lab, ORCH, Running, assert_nothing_is_left, lacks, node, spec, wait_until};
 
 #[test]
 fn fifty_nodes_take_over_an_edit_by_themselves_with_one_apply_each_and_status_follows() {
@@ -88,5 +94,53 @@ fn two_runs_at_once_share_one_server_and_the_second_goes_on_when_the_first_has_e
     second.end().ends_with(0).every_node_is("changed");
     lab.orch(DESTROY).ends_with(0);
     lab.orch("destroy -M lab -H mother --yes").ends_with(0);
+    assert_nothing_is_left(&lab);
+}
+
+#[test]
+fn a_server_under_systemd_says_when_it_is_ready_and_serves_on_the_socket_that_it_is_given() {
+    let lab = lab(&["a"]);
+    let folder = tempfile::tempdir().unwrap();
+    let notified = UnixDatagram::bind(folder.path().join("notify")).unwrap();
+    notified.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let mut command = Command::new("sh");
+    command.args(["-c", "LISTEN_PID=$$ LISTEN_FDS=1 exec \"$0\" \"$@\" 3<&0 0</dev/null"]).arg(ORCH);
+    command.arg("--site").arg(&lab.site).arg("--state").arg(&lab.state).arg("serve");
+    command.env("NOTIFY_SOCKET", folder.path().join("notify")).stdin(OwnedFd::from(listener));
+    let server = Running::start(&mut command, "serve");
+    let mut word = [0; 256];
+    let length = notified.recv(&mut word).unwrap();
+    assert!(word[..length].starts_with(b"READY=1"), "{:?}", String::from_utf8_lossy(&word[..length]));
+    TcpStream::connect(address).unwrap();
+    assert!(!server.said().contains("44443"), "nothing else is listened at: {}", server.said());
+    server.signal(Signal::TERM);
+    server.end().ends_with(0);
+}
+
+#[test]
+fn keys_and_certificates_are_replaced_under_running_nodes_that_notice_nothing() {
+    if lacks(&NEEDS) {
+        return;
+    }
+    let lab = lab(&["a"]);
+    let server = serve(&lab);
+    lab.orch(CREATE).ends_with(0);
+    for (round, words) in ["token rotate", "serve --rotate-cert"].into_iter().enumerate() {
+        lab.orch(words).ends_with(0);
+        server.signal(Signal::HUP);
+        wait_until("everything was read anew", || server.said().matches("read anew").count() > round);
+        let text = format!("after {words}");
+        lab.write("specs/plain.yaml", &spec(&text));
+        wait_until("the node goes on", || motd(&lab, "lab-a") == text);
+    }
+    lab.write("specs/plain.yaml", "schema_version: 1\nfiles: [{ path: nowhere }]\n");
+    server.signal(Signal::HUP);
+    wait_until("what makes no sense is told", || server.said().contains("everything stays as it was"));
+    lab.write("specs/plain.yaml", &spec("mended"));
+    wait_until("the node goes on", || motd(&lab, "lab-a") == "mended");
+    lab.orch(DESTROY).ends_with(0);
+    drop(server);
     assert_nothing_is_left(&lab);
 }
