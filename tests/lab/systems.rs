@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::common::{Footprint, Lab, Need, Outcome, Timeline, assert_nothing_is_left, lacks, most_at_once};
+use crate::common::{Footprint, Lab, Need, Outcome, Timeline, destroy_twice, lacks, most_at_once};
 
 /// Everything that these look at from outside is root's.
 const NEEDS: [Need; 2] = [Need::Root, Need::Ssh];
@@ -37,15 +37,6 @@ fn ssh(config: &Path, node: &str, argv: &[&str]) -> String {
     let mut ssh = Command::new("ssh");
     ssh.arg("-F").arg(config).arg(node).arg("--").args(argv);
     Outcome::of(&mut ssh, &format!("ssh {node} {argv:?}")).ends_with(0).stdout.trim().to_owned()
-}
-
-#[track_caller]
-fn destroy_twice(lab: &Lab, manifest: &str) -> Timeline {
-    let words = format!("destroy -M {manifest} -H father --yes --json");
-    let first = lab.orch(&words).ends_with(0).every_node_is("changed");
-    lab.orch(&words).ends_with(0).every_node_is("unchanged");
-    assert_nothing_is_left(lab);
-    Timeline::of(&first.json())
 }
 
 #[test]

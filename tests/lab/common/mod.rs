@@ -32,7 +32,7 @@ pub(crate) use processes::{all as all_processes, command_of, inits, is_alive, sp
 pub(crate) use running::{Running, kill};
 pub(crate) use session::Session;
 pub(crate) use site::{TIMEOUTS, node, spec};
-pub(crate) use timeline::{Timeline, most_at_once, name_of};
+pub(crate) use timeline::{Timeline, destroy_twice, most_at_once, name_of};
 
 /// The program under test.
 pub(crate) const ORCH: &str = env!("CARGO_BIN_EXE_orch");

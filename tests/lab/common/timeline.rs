@@ -2,6 +2,8 @@
 
 use serde_json::Value as Json;
 
+use super::{Lab, assert_nothing_is_left};
+
 /// The steps of a run.
 pub(crate) struct Timeline(Vec<Span>);
 
@@ -73,4 +75,14 @@ pub(crate) fn name_of(node: &Json) -> String {
     let identity = node["identity"].as_str().unwrap();
     let (_, rest) = identity.split_once('.').unwrap();
     rest.split_once('@').unwrap().0.to_owned()
+}
+
+/// Destroys a manifest on the host `father`, and once more, which changes nothing: nothing is left then. What happened when.
+#[track_caller]
+pub(crate) fn destroy_twice(lab: &Lab, manifest: &str) -> Timeline {
+    let words = format!("destroy -M {manifest} -H father --yes --json");
+    let first = lab.orch(&words).ends_with(0).every_node_is("changed");
+    lab.orch(&words).ends_with(0).every_node_is("unchanged");
+    assert_nothing_is_left(lab);
+    Timeline::of(&first.json())
 }

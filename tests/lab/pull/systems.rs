@@ -1,7 +1,7 @@
 //! The system tests of the sample site in pull mode.
 
 use super::{NEEDS, kept};
-use crate::common::{Footprint, Lab, Timeline, assert_nothing_is_left, lacks};
+use crate::common::{Footprint, Lab, Timeline, destroy_twice, lacks};
 
 /// Asserts that a node is what its spec says, and who brought it there.
 #[track_caller]
@@ -11,15 +11,6 @@ fn assert_ready(lab: &Lab, manifest: &str, node: &str, mode: &str) {
     assert_eq!((&standing["state"], &standing["config"]), (&"running".into(), &"current".into()));
     let complete = kept(lab, &format!("{manifest}-{node}"), "complete.json");
     assert_eq!((&complete["mode"], &complete["status"]), (&mode.into(), &"complete".into()), "{complete:#}");
-}
-
-#[track_caller]
-fn destroy_twice(lab: &Lab, manifest: &str) -> Timeline {
-    let words = format!("destroy -M {manifest} -H father --yes --json");
-    let first = lab.orch(&words).ends_with(0).every_node_is("changed");
-    lab.orch(&words).ends_with(0).every_node_is("unchanged");
-    assert_nothing_is_left(lab);
-    Timeline::of(&first.json())
 }
 
 #[test]
