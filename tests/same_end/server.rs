@@ -20,7 +20,7 @@ static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
 pub(crate) struct Server {
     folder: ServerFolder,
     address: String,
-    _office: InOffice,
+    office: InOffice,
     _state: TempDir,
 }
 
@@ -36,7 +36,12 @@ impl Server {
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let address = format!("https://{}", listener.local_addr().unwrap());
         office.listen(listener).unwrap();
-        Self { folder, address, _office: office, _state: state }
+        Self { folder, address, office, _state: state }
+    }
+
+    /// Has it read the site anew, also where nobody tells it of changes: there may be too many who watch files already.
+    pub(crate) fn reload(&self) {
+        self.office.reload().unwrap();
     }
 
     /// What a node is given when it is made.

@@ -16,7 +16,7 @@ pub(crate) struct Twins {
     pushed: Machine,
     pulled: Machine,
     site: Site,
-    _server: Server,
+    server: Server,
     _folder: TempDir,
 }
 
@@ -28,11 +28,12 @@ impl Twins {
         let (pushed, pulled) = (Machine::new(furniture), Machine::new(furniture));
         let enrolment = serde_json::to_string(&server.enrol(&site)).unwrap();
         pulled.write("/var/lib/orch/enrolment.json", &enrolment, 0o400);
-        Self { pushed, pulled, site, _server: server, _folder: folder }
+        Self { pushed, pulled, site, server, _folder: folder }
     }
 
     pub(crate) fn change_spec(&self, spec: &Json) {
         self.site.change_spec(spec);
+        self.server.reload();
     }
 
     /// Brings both to what the site says, twice, and fails unless they are alike each time and the second changes nothing.

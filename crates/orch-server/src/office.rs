@@ -63,6 +63,14 @@ impl Drop for Listening {
     }
 }
 
+impl Drop for InOffice {
+    /// Nobody serves without the office: another one may take it now.
+    fn drop(&mut self) {
+        let tasks = self.tasks.get_mut().expect("nobody panics while holding this");
+        tasks.iter().for_each(JoinHandle::abort);
+    }
+}
+
 impl InOffice {
     /// Opens the desk of a site's server for the operator; nothing where somebody else is at work.
     pub fn enter(

@@ -1,13 +1,15 @@
 //! Machines on this computer, beside Ansible in the same run: creating them, doing nothing to them, changing one file on
-//! each over real SSH, running one program on each.
+//! each over real SSH, running one program on each; and what it takes when they fetch their configuration themselves.
 //!
 //! `cargo bench -p orch-cli --bench local` prints the tables of docs/benchmarks.md; it needs root, sshd and Debian's
-//! `ansible-core`. Without `--bench` a single node shows that it still works.
+//! `ansible-core`. After `--`, the words `create`, `ansible` and `pull` choose among the tables. Without `--bench` a single
+//! node shows that it still works.
 
 #![expect(clippy::print_stdout, reason = "the tables are what this program is for")]
 #![expect(clippy::unwrap_used, reason = "a benchmark that cannot set its scene has failed")]
 
 mod ansible;
+mod pull;
 mod site;
 mod usage;
 
@@ -24,13 +26,23 @@ const TURNS: usize = 5;
 fn main() {
     if !env::args().any(|argument| argument == "--bench") {
         let site = Site::of(1);
-        site.orch("create");
-        site.orch("destroy --yes");
+        for mode in ["push", "pull"] {
+            site.orch(&format!("create --mode {mode}"));
+            site.orch("destroy --yes");
+        }
         return;
     }
-    creating();
-    println!();
-    beside_ansible();
+    let tables: [(&str, fn()); 3] =
+        [("create", creating), ("ansible", beside_ansible), ("pull", pull::beside_push)];
+    let chosen: Vec<String> = env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
+    for (_, table) in
+        tables.iter().filter(|(name, _)| chosen.is_empty() || chosen.iter().any(|one| one == name))
+    {
+        table();
+        println!();
+    }
+    let load = fs::read_to_string("/proc/loadavg").unwrap();
+    println!("load at the end: {load}");
 }
 
 /// What it costs to make nodes without a configuration, to configure them, to do nothing to them afterwards, and what an
@@ -100,8 +112,6 @@ fn beside_ansible() {
         }
         site.orch("destroy --yes");
     }
-    let load = fs::read_to_string("/proc/loadavg").unwrap();
-    println!("\nload at the end: {load}");
 }
 
 fn median(times: &mut [Duration]) -> Duration {

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
+use serde_json::Value as Json;
 use tempfile::TempDir;
 
 /// A site and its state directory. Its nodes are gone when it is.
@@ -83,6 +84,13 @@ impl Site {
         assert!(status.success(), "`orch {words}` ended with {status}");
     }
 
+    /// The same, and what it reports of it.
+    pub(crate) fn report(&self, words: &str) -> Json {
+        let output = self.command(&format!("{words} --json")).stdout(Stdio::piped()).output().unwrap();
+        assert!(output.status.success(), "`orch {words}` ended with {}", output.status);
+        serde_json::from_slice(&output.stdout).unwrap()
+    }
+
     pub(crate) fn state(&self) -> PathBuf {
         self.folder.path().join("state")
     }
@@ -115,9 +123,7 @@ impl Site {
         let machines = fs::read_dir(self.state().join("local/here")).unwrap().flatten();
         let boots = machines.filter_map(|machine| fs::read(machine.path().join("boot.json")).ok());
         boots
-            .map(|boot| {
-                serde_json::from_slice::<serde_json::Value>(&boot).unwrap()["init"]["pid"].as_u64().unwrap()
-            })
+            .map(|boot| serde_json::from_slice::<Json>(&boot).unwrap()["init"]["pid"].as_u64().unwrap())
             .collect()
     }
 }

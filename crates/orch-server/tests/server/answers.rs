@@ -176,6 +176,21 @@ async fn an_end_lets_what_is_under_way_finish_and_nobody_waits_for_those_who_wai
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_is_dropped_serves_nobody_any_more() {
+    let mut scene = Scene::new();
+    scene.client.connect().await.unwrap();
+    drop(scene.server.take());
+    let begun = Instant::now();
+    while scene.client.connect().await.is_ok() {
+        assert!(
+            begun.elapsed() < Duration::from_secs(10),
+            "it still serves, and another one may have the office"
+        );
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn no_token_that_was_used_up_works_again_after_the_server_was_killed_at_any_moment() {
     let mut scene = Scene::new();
     let mut token = scene.token(A);
