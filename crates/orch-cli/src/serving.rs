@@ -68,13 +68,22 @@ impl Service {
         mut office: Option<InOffice>,
         ended: &mut watch::Receiver<bool>,
     ) -> Option<InOffice> {
+        let mut is_told = false;
         while office.is_none() {
             tokio::select! {
                 () = is_over(ended) => return None,
                 () = tokio::time::sleep(ASK_EVERY) => {}
             }
             // What stands in the way now may not later; whoever waits for a node has a limit.
-            office = self.enter().ok().flatten();
+            office = match self.enter() {
+                Ok(office) => office,
+                Err(error) => {
+                    if !std::mem::replace(&mut is_told, true) {
+                        output::note(&format!("warning: nodes cannot be served: {}\n", error.chain()));
+                    }
+                    None
+                }
+            };
         }
         office
     }

@@ -70,6 +70,32 @@ pub fn parse<'a>(sources: &'a Sources, scope: Scope<'_>) -> Result<Catalog<'a>, 
     Ok(catalog)
 }
 
+/// What can be said of a site whatever else is wrong with it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outline {
+    /// The mark of everything that it owns.
+    pub name: SiteName,
+    /// The hosts that are this very computer.
+    pub hosts_here: Vec<HostName>,
+    /// Whether tokens without audience and expiry are still taken.
+    pub accepts_legacy_tokens: bool,
+}
+
+/// Says of a site what can be said whatever else is wrong with it; fails only where its own file makes no sense.
+pub fn outline(sources: &Sources) -> Result<Outline, Problems> {
+    let mut site = parse_site(sources);
+    let problems = site.take_problems();
+    if problems.has_errors() {
+        return Err(problems);
+    }
+    let site = site.value.unwrap_or_else(Site::placeholder);
+    let mut hosts: Files<'_, HostName, Host> = Files::index(sources, FileKind::Host);
+    hosts.parse_all();
+    let hosts_here = hosts.names().filter(|name| matches!(hosts.get(name), Some(Host::Local(_))));
+    let accepts_legacy_tokens = site.server.as_ref().is_some_and(|server| server.accept_legacy_tokens);
+    Ok(Outline { name: site.site_name(), hosts_here: hosts_here.cloned().collect(), accepts_legacy_tokens })
+}
+
 impl Catalog<'_> {
     /// What is out of date, though it can be used.
     pub fn warnings(&self) -> &Problems {
@@ -80,16 +106,6 @@ impl Catalog<'_> {
     /// take each other's machines for their own.
     pub fn is_site_named(&self) -> bool {
         self.site.value.as_ref().is_some_and(|site| site.name.is_some() || site.defaults().domain.is_some())
-    }
-
-    /// The hosts that are this very computer, as far as they were read.
-    pub fn hosts_here(&self) -> impl Iterator<Item = &HostName> {
-        self.hosts.names().filter(|name| matches!(self.hosts.get(name), Some(Host::Local(_))))
-    }
-
-    /// The mark of everything that the site owns.
-    pub fn site_name(&self) -> SiteName {
-        self.site.value.as_ref().map_or_else(|| Site::placeholder().site_name(), Site::site_name)
     }
 
     /// Whether tokens without audience and expiry are still taken.

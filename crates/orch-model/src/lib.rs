@@ -35,7 +35,7 @@ mod unit;
 mod word;
 
 pub use applied::{ApplyReport, ApplyStatus, HealthReport, Inspection, ResourceReport};
-pub use catalog::{Catalog, Scope, parse};
+pub use catalog::{Catalog, Outline, Scope, outline, parse};
 pub use config::Config;
 pub use digest::Digest;
 pub use files::{

@@ -34,11 +34,21 @@ pub struct NodeRecord {
     /// Why the server holds on to what the site said before, where it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trouble: Option<String>,
-    /// How many results the server that runs has taken from it.
+    /// Which server this is: another one after each start.
     #[serde(default)]
-    pub results: u64,
+    pub server: u64,
+    /// The folder of the site that it serves.
+    #[serde(default)]
+    pub site: String,
     /// Changes with everything that happens to the node at the server.
     pub events: u64,
+}
+
+impl NodeRecord {
+    /// How many results it has given.
+    pub fn results(&self) -> u64 {
+        self.reported.as_ref().map_or(0, |reported| reported.number.saturating_add(1))
+    }
 }
 
 /// A node asked for its configuration.
@@ -67,6 +77,9 @@ pub struct Reported {
     pub at: u64,
     /// How far the node's clock was ahead, in seconds.
     pub skew: i64,
+    /// How many came before it.
+    #[serde(default)]
+    pub number: u64,
     /// What it said.
     #[serde(flatten)]
     pub result: NodeResult,

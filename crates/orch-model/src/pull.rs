@@ -82,6 +82,9 @@ pub struct NodeResult {
     /// What had drifted before it was applied again, where that is why it was.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub drift: Vec<ResourceReport>,
+    /// Whether it is told late, because nobody could be told before: what came after it may be told next.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub owed: bool,
     /// What time the node believes it is, in seconds since 1970.
     pub clock: i64,
 }

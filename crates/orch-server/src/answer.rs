@@ -69,20 +69,21 @@ impl Answerer {
             Ok(question) => self.respond(question, bearer(&head.headers), body).await,
             Err(answered) => Err(answered.into()),
         };
-        let (answer, code) = match answered {
-            Ok(answer) => (answer, None),
-            Err(Unanswered::Coded(Answered { code, message })) => {
+        let (answer, code, cause) = match answered {
+            Ok(answer) => (answer, String::new(), String::new()),
+            Err(Unanswered::Coded(Answered { code, message, cause })) => {
                 let status = StatusCode::from_u16(code.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-                (refusal(status, &ErrorAnswer::of(code, message)), Some(code.as_str()))
+                let cause = cause.map(|cause| format!(": {cause}")).unwrap_or_default();
+                (refusal(status, &ErrorAnswer::of(code, message)), format!(" {code}"), cause)
             }
             Err(Unanswered::Plain(status, message)) => {
-                let code = format!("E{}", status.as_u16());
-                (refusal(status, &ErrorAnswer { error: ErrorWords { code, message: message.into() } }), None)
+                let words = ErrorWords { code: format!("E{}", status.as_u16()), message: message.into() };
+                (refusal(status, &ErrorAnswer { error: words }), String::new(), String::new())
             }
         };
         self.desk.metrics.answered(word, answer.status().as_u16());
-        let code = code.map(|code| format!(" {code}")).unwrap_or_default();
-        let words = format!("{}{code} to {} in {:.1?}", answer.status().as_u16(), self.from, begun.elapsed());
+        let (status, from) = (answer.status().as_u16(), &self.from);
+        let words = format!("{status}{code} to {from} in {:.1?}{cause}", begun.elapsed());
         let level = if answer.status().is_server_error() { Level::Error } else { Level::Info };
         (self.tell)(level, word, node.as_deref().unwrap_or("-"), &words);
         answer

@@ -6,7 +6,7 @@ use std::time::Duration;
 use hyper::body::Bytes;
 use orch_model::pull::{NextTokens, NodeResult, Telling, WaitAnswer};
 use orch_model::token::{Audience, Bearer, Claims, Code, Demand, Keyring, Refusal, TokenId, sign, verify};
-use orch_model::{Config, Digest, Fetched, Identity, NodeRecord, Refused, Reported};
+use orch_model::{Config, Digest, Fetched, Identity, NodeRecord, Refused};
 use thiserror::Error;
 
 use crate::certificate::{CertificateError, Certificates};
@@ -48,16 +48,20 @@ pub enum DeskError {
 pub(crate) struct Answered {
     pub(crate) code: Code,
     pub(crate) message: String,
+    /// What is for the log, and not for whoever asked.
+    pub(crate) cause: Option<String>,
 }
 
 impl Answered {
     pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
-        Self { code, message: message.into() }
+        Self { code, message: message.into(), cause: None }
     }
 
     /// Something that is the server's own fault. What exactly is for its log, not for whoever asks.
-    fn fault(_: impl std::error::Error) -> Self {
-        Self::new(Code::E500, "the server is at fault; its log says more")
+    fn fault(error: impl std::error::Error) -> Self {
+        let causes = std::iter::successors(error.source(), |error| error.source());
+        let cause = causes.fold(error.to_string(), |words, cause| format!("{words}: {cause}"));
+        Self { cause: Some(cause), ..Self::new(Code::E500, "the server is at fault; its log says more") }
     }
 }
 
@@ -79,6 +83,8 @@ pub struct Desk {
     pins: RwLock<[Digest; 2]>,
     folder: ServerFolder,
     clock: Clock,
+    /// Tells this start of the server from every other.
+    instance: u64,
 }
 
 impl Desk {
@@ -96,19 +102,25 @@ impl Desk {
             pins: RwLock::new(Certificates::of(folder)?.pins()),
             folder: folder.clone(),
             clock,
+            // JSON numbers are exact up to here, whoever reads them.
+            instance: Digest::of(&new_chain()).as_number() >> 11,
         })
     }
 
-    /// Reads everything anew, all or nothing. Gives the certificate that is to be shown from now on.
-    pub(crate) fn reload(&self) -> Result<Certificates, DeskError> {
+    /// The certificates, as they are on disk now.
+    pub(crate) fn certificates(&self) -> Result<Certificates, CertificateError> {
+        Certificates::of(&self.folder)
+    }
+
+    /// Reads everything else anew, all or nothing, and tells nodes of these certificates from now on.
+    pub(crate) fn reload(&self, certificates: &Certificates) -> Result<(), DeskError> {
         let ring = self.keys.ring()?;
-        let certificates = Certificates::of(&self.folder)?;
         self.specs.reload()?;
         *self.ring.write().expect("nobody panics while holding this") = ring;
         *self.pins.write().expect("nobody panics while holding this") = certificates.pins();
         self.metrics.reloads.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         self.events.something_is_new();
-        Ok(certificates)
+        Ok(())
     }
 
     /// Takes over what was changed in the site, and wakes those who wait for it.
@@ -175,8 +187,8 @@ impl Desk {
         }
         let at = (self.clock)();
         let skew = result.clock.saturating_sub_unsigned(at);
-        let (desk, of, reported) = (Arc::clone(self), node.clone(), Reported { at, skew, result });
-        let kept = tokio::task::spawn_blocking(move || desk.reports.keep(&of, &reported)).await;
+        let (desk, of) = (Arc::clone(self), node.clone());
+        let kept = tokio::task::spawn_blocking(move || desk.reports.keep(&of, at, skew, result)).await;
         kept.map_err(Answered::fault)?.map_err(Answered::fault)?;
         self.events.reported(node);
         Ok(())
@@ -201,7 +213,8 @@ impl Desk {
             doing: seen.doing,
             alarm: standing.and_then(|standing| standing.alarm),
             trouble: self.specs.trouble(),
-            results: seen.results,
+            server: self.instance,
+            site: self.specs.root().display().to_string(),
             events: seen.count,
         }
     }

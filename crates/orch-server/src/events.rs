@@ -28,7 +28,6 @@ pub(crate) struct Seen {
     pub(crate) fetched: Option<Fetched>,
     pub(crate) doing: Option<String>,
     pub(crate) refused: Option<Refused>,
-    pub(crate) results: u64,
     /// How often it was told to converge.
     signals: u64,
 }
@@ -75,7 +74,7 @@ impl Events {
     }
 
     pub(crate) fn reported(&self, node: &Identity) {
-        self.note(node, |seen| (seen.doing, seen.results) = (None, seen.results + 1));
+        self.note(node, |seen| seen.doing = None);
     }
 
     /// Has a node converge, if it waits, or when it next does.

@@ -61,6 +61,11 @@ impl Keys {
         self.read()
     }
 
+    /// Whether there is any.
+    pub fn exist(&self) -> bool {
+        self.read().is_ok_and(|ring| !ring.is_empty())
+    }
+
     /// Makes a key that signs from now on. The others are still believed.
     pub fn rotate(&self) -> Result<KeyName, KeyError> {
         let _lock = self.lock()?;

@@ -36,7 +36,7 @@ pub use ledger::{Ledger, LedgerError, Revoked, TokenStanding, read as read_ledge
 pub use limits::Limits;
 pub use office::{InOffice, Listening, OfficeError};
 pub use operator::{Operator, OperatorError};
-pub use registry::{RevokeError, SiteRegistry, remembered, revoke_on_disk};
+pub use registry::{RevokeError, SiteRegistry, remembered, revoke};
 pub use reports::Reports;
 pub use server::Server;
 pub use specs::{SiteError, SitePlace, SpecError, Specs};

@@ -137,13 +137,15 @@ impl InOffice {
     /// Lets what is under way come to its end.
     pub async fn end(self) {
         self.server.end();
-        let places = std::mem::take(&mut *self.places());
+        let mut places = std::mem::take(&mut *self.places());
         let tasks = std::mem::take(&mut *self.tasks.lock().expect("nobody panics while holding this"));
+        // One that panicked has ended too. Each ends within the time that is given for a goodbye.
         for task in tasks {
-            // One that panicked has ended too.
             let _ = task.await;
         }
-        drop(places);
+        for place in places.values_mut() {
+            let _ = (&mut place.task).await;
+        }
     }
 
     fn serve(&self, listener: StdListener) -> io::Result<JoinHandle<()>> {

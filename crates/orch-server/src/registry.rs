@@ -9,13 +9,19 @@ use orch_model::pull::Enrolment;
 use orch_model::{Fetched, HostName, Identity, Mode, NodeRecord, SpecName};
 use orch_run::{Enroller, Permit, Registry, RegistryError, Target};
 use thiserror::Error;
+use tokio::time::{Duration, Instant};
 
 use crate::desk::{Clock, new_chain, system_clock};
 use crate::enrol::Minter;
 use crate::folder::ServerFolder;
+use crate::keys::Keys;
 use crate::ledger::{self, Ledger, LedgerError, Revoked};
 use crate::operator::{Operator, OperatorError};
 use crate::reports::Reports;
+
+/// How long somebody else who is at the ledger is waited for, and how often is looked meanwhile.
+const PATIENCE: Duration = Duration::from_secs(10);
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// The server of a site as a run sees it. It need not be this process that serves.
 pub struct SiteRegistry {
@@ -72,17 +78,12 @@ impl Registry for SiteRegistry {
 
     async fn forget(&self, node: &Identity) -> Result<(), RegistryError> {
         let silent = |error: &dyn std::fmt::Display| RegistryError::Silent(error.to_string());
-        // One that never fetched has nothing to be forgotten.
-        if remembered(&self.folder, [node.clone()]).is_empty() {
+        // Where no token was ever signed there is none to be taken back.
+        if !Keys::of(&self.folder).exist() {
             return Ok(());
         }
         let what = Revoked::Node(node.clone(), new_chain());
-        match self.operator.revoke(&what).await {
-            Err(OperatorError::Absent { .. }) => {
-                revoke_on_disk(&self.folder, what).await.map_err(|error| silent(&error))?;
-            }
-            done => done.map_err(|error| silent(&error))?,
-        }
+        revoke(&self.folder, &what).await.map_err(|error| silent(&error))?;
         Reports::of(&self.folder).forget(node).map_err(|error| silent(&error))
     }
 
@@ -91,14 +92,22 @@ impl Registry for SiteRegistry {
     }
 }
 
-/// Takes tokens back where nobody serves. Somebody who has begun to meanwhile does it.
-pub async fn revoke_on_disk(folder: &ServerFolder, what: Revoked) -> Result<(), RevokeError> {
-    match folder.take_office()? {
-        Some(_office) => {
-            let ledger = Ledger::open(&folder.ledger_path())?;
-            Ok(ledger.revoke(what, (system_clock())()).await?)
+/// Takes tokens back: by the server where one runs, else in its place. Others may be at it at the same time.
+pub async fn revoke(folder: &ServerFolder, what: &Revoked) -> Result<(), RevokeError> {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        match Operator::of(folder.clone()).revoke(what).await {
+            Err(OperatorError::Absent { .. }) => {}
+            done => return Ok(done?),
         }
-        None => Ok(Operator::of(folder.clone()).revoke(&what).await?),
+        if let Some(_office) = folder.take_office()? {
+            let ledger = Ledger::open(&folder.ledger_path())?;
+            return Ok(ledger.revoke(what.clone(), (system_clock())()).await?);
+        }
+        if Instant::now() >= deadline {
+            return Err(RevokeError::Busy);
+        }
+        tokio::time::sleep(PAUSE).await;
     }
 }
 
@@ -108,6 +117,9 @@ pub enum RevokeError {
     /// The server's folder cannot be used.
     #[error("the server's folder cannot be used")]
     Folder(#[from] io::Error),
+    /// Somebody else has it all the time.
+    #[error("somebody else is at the ledger of tokens all the time")]
+    Busy,
     /// The ledger cannot be used.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
@@ -137,7 +149,8 @@ pub fn remembered(
             doing: None,
             alarm: standing.and_then(|standing| standing.alarm),
             trouble: None,
-            results: 0,
+            server: 0,
+            site: String::new(),
             events: 0,
         };
         Some((node, record))

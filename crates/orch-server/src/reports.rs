@@ -5,6 +5,7 @@ use std::fs;
 use std::io;
 use std::path::PathBuf;
 
+use orch_model::pull::NodeResult;
 use orch_model::{Identity, Reported};
 
 use crate::files;
@@ -22,10 +23,12 @@ impl Reports {
         Self { folder: folder.reports() }
     }
 
-    /// Keeps what a node reported. When this comes back it outlives a power cut.
-    pub fn keep(&self, node: &Identity, reported: &Reported) -> io::Result<()> {
+    /// Keeps what a node reported, and numbers it. When this comes back it outlives a power cut.
+    pub fn keep(&self, node: &Identity, at: u64, skew: i64, result: NodeResult) -> io::Result<()> {
         files::make_folder(&self.folder)?;
-        files::replace(&self.file(node), &serde_json::to_vec(reported)?)
+        let number = self.last(node)?.map_or(0, |last| last.number.saturating_add(1));
+        let reported = Reported { at, skew, number, result };
+        files::replace(&self.file(node), &serde_json::to_vec(&reported)?)
     }
 
     /// What a node reported last; nothing where it never did.

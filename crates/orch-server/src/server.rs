@@ -68,8 +68,10 @@ impl Server {
 
     /// Reads everything anew, keys and certificates included; where something makes no sense everything stays as it is.
     pub fn reload(&self) -> Result<(), DeskError> {
-        let certificates = self.shared.desk.reload()?;
+        // Whatever can fail comes before anything is changed.
+        let certificates = self.shared.desk.certificates()?;
         let tls = certificates.config()?;
+        self.shared.desk.reload(&certificates)?;
         *self.shared.tls.write().expect("nobody panics while holding this") = tls;
         Ok(())
     }

@@ -191,3 +191,25 @@ fn a_driver_that_is_killed_while_nodes_pull_is_healed_by_running_it_again() {
         crate::common::assert_nothing_stays(&lab);
     }
 }
+
+#[test]
+fn a_server_that_is_started_anew_while_a_run_waits_for_a_node_misleads_nobody() {
+    if lacks(&NEEDS) {
+        return;
+    }
+    let lab = lab(&["a"]);
+    let server = serve(&lab);
+    lab.orch(CREATE).ends_with(0);
+    fs::write(lab.root("lab-a").join("etc/motd"), "by hand").unwrap();
+    let gate = crate::common::Gate::hold(&lab, "lab-a");
+    let config = lab.start("config -M lab -H father --mode pull --json");
+    wait_until("the node is at it", || gate.is_waited_at());
+    server.signal(Signal::KILL);
+    drop(server);
+    let server = serve(&lab);
+    drop(gate);
+    config.end().ends_with(0).every_node_is("changed");
+    assert_eq!(motd(&lab, "lab-a"), "as wanted", "an old report is not taken for the new one");
+    drop(server);
+    end(&lab);
+}

@@ -128,6 +128,7 @@ fn keys_and_certificates_are_replaced_under_running_nodes_that_notice_nothing() 
     let server = serve(&lab);
     lab.orch(CREATE).ends_with(0);
     for (round, words) in ["token rotate", "serve --rotate-cert"].into_iter().enumerate() {
+        // The server takes it over at once, and what is minted from now on is believed.
         lab.orch(words).ends_with(0);
         server.signal(Signal::HUP);
         wait_until("everything was read anew", || server.said().matches("read anew").count() > round);
@@ -142,5 +143,53 @@ fn keys_and_certificates_are_replaced_under_running_nodes_that_notice_nothing() 
     wait_until("the node goes on", || motd(&lab, "lab-a") == "mended");
     lab.orch(DESTROY).ends_with(0);
     drop(server);
+    assert_nothing_is_left(&lab);
+}
+
+#[test]
+fn a_key_that_was_replaced_without_a_word_to_the_server_enrols_nodes_all_the_same() {
+    if lacks(&NEEDS) {
+        return;
+    }
+    let lab = lab(&["a"]);
+    let server = serve(&lab);
+    lab.orch("token rotate").ends_with(0);
+    lab.orch("serve --rotate-cert").ends_with(0);
+    lab.orch(CREATE).ends_with(0).every_node_is("changed");
+    lab.orch(DESTROY).ends_with(0);
+    drop(server);
+    assert_nothing_is_left(&lab);
+}
+
+#[test]
+fn nodes_that_were_destroyed_at_once_without_a_server_have_no_good_token_left() {
+    if lacks(&NEEDS) {
+        return;
+    }
+    let lab = Lab::with_nodes(PULL, &[&format!("{}, count: 6", node("n"))]);
+    lab.orch(CREATE).ends_with(0);
+    let machines: Vec<String> = (1..=6).map(|number| format!("lab-n-{number}")).collect();
+    let copied: Vec<_> = machines.iter().map(|machine| kept(&lab, machine, "pull.json")).collect();
+    lab.orch(DESTROY).ends_with(0).never_says("could not be revoked");
+    for memory in copied {
+        let path = lab.site.join("copied");
+        std::fs::write(&path, memory["tokens"]["spec"].as_str().unwrap()).unwrap();
+        lab.orch(&format!("token inspect {}", path.display())).ends_with(1).says("E302");
+    }
+    assert_nothing_is_left(&lab);
+}
+
+#[test]
+fn a_hybrid_node_is_made_told_and_waited_for() {
+    if lacks(&NEEDS) {
+        return;
+    }
+    let lab = lab(&["a"]);
+    lab.orch("create -M lab -H father --mode hybrid --json").ends_with(0).every_node_is("changed");
+    assert_eq!(kept(&lab, "lab-a", "complete.json")["mode"], "hybrid");
+    lab.write("specs/plain.yaml", &spec("again"));
+    lab.orch("create -M lab -H father --mode hybrid --json").ends_with(0).every_node_is("changed");
+    assert_eq!(motd(&lab, "lab-a"), "again");
+    lab.orch(DESTROY).ends_with(0);
     assert_nothing_is_left(&lab);
 }

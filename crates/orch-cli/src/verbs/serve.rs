@@ -8,11 +8,11 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use orch_model::pull::SERVER_PORT;
-use orch_model::{HostName, Scope, SiteName, UserName, parse};
+use orch_model::{HostName, Outline, UserName, outline};
 use orch_providers::local::{Local, Setup};
 use orch_run::log::{Level, Line, LogFormat, Trace};
 use orch_run::{ExitCode, StateDir, load};
-use orch_server::{Certificates, InOffice, Limits, ServerFolder, SitePlace, Tell};
+use orch_server::{Certificates, InOffice, Limits, Operator, OperatorError, ServerFolder, SitePlace, Tell};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 
@@ -28,6 +28,7 @@ pub(crate) fn run(cli: &Cli, args: &ServeArgs, output: &Output) -> Result<ExitCo
     let served = Served::of(cli)?;
     if args.rotate_cert {
         let pins = Certificates::rotate(&served.folder).map_err(|error| Failure::server(&error))?.pins();
+        take_over(&served.folder)?;
         output.answer(&format!("shown from now on: {}\nnext: {}", pins[0], pins[1]), &pins);
         return Ok(ExitCode::Done);
     }
@@ -44,25 +45,36 @@ pub(crate) fn run(cli: &Cli, args: &ServeArgs, output: &Output) -> Result<ExitCo
     Ok(ExitCode::Done)
 }
 
+/// Has a server that runs take over what was changed on disk. Where none runs, the next one does.
+pub(crate) fn take_over(folder: &ServerFolder) -> Result<(), Failure> {
+    block_on(async {
+        match Operator::of(folder.clone()).reload().await {
+            Err(OperatorError::Absent { .. }) | Ok(()) => Ok(()),
+            Err(error) => Err(Failure::server(&error)),
+        }
+    })
+}
+
 /// What is served.
 pub(crate) struct Served {
     pub(crate) folder: ServerFolder,
     pub(crate) root: std::path::PathBuf,
+    pub(crate) accepts_legacy_tokens: bool,
     locals: BTreeMap<HostName, Local>,
 }
 
 impl Served {
-    /// The site that the command is about, all of which must make sense.
+    /// The site that the command is about. What else is wrong with it keeps nobody from serving the rest, or from revoking.
     pub(crate) fn of(cli: &Cli) -> Result<Self, Failure> {
         let root = scene::absolute(&site::root(cli)?);
         let state = scene::state(cli)?;
         let sources = load::site(&root)?;
-        let catalog = parse(&sources, Scope::Site)?;
-        let name: SiteName = catalog.site_name();
+        let Outline { name, hosts_here, accepts_legacy_tokens } = outline(&sources)?;
         let program = scene::program()?;
-        let local = |host: &HostName| (host.clone(), here(host, &state, &root, &program));
-        let locals = catalog.hosts_here().map(local).collect();
-        Ok(Self { folder: ServerFolder::of(&state, &name), locals, root: root.clone() })
+        let local = |host: HostName| (host.clone(), here(&host, &state, &root, &program));
+        let locals = hosts_here.into_iter().map(local).collect();
+        let folder = ServerFolder::of(&state, &name);
+        Ok(Self { folder, locals, root: root.clone(), accepts_legacy_tokens })
     }
 }
 
@@ -101,13 +113,14 @@ async fn serve(service: &Service, listeners: &[TcpListener]) -> Result<(), Failu
         let ours = listener.try_clone().and_then(|listener| office.listen(listener));
         ours.map_err(|error| Failure::server(&error))?;
     }
+    let orders = Orders::listen()?;
     let (end, mut ended) = watch::channel(false);
     // Where nobody started us who wants to know, nobody is told.
     let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
     (service.tell)(Level::Info, "begin", "-", &format!("serving {}", service.place.root.display()));
     tokio::select! {
         () = service.attend(&office, &mut ended) => {}
-        ended = obey(service, &office) => ended?,
+        () = obey(service, &office, orders) => {}
     }
     end.send_replace(true);
     let _ = sd_notify::notify(&[sd_notify::NotifyState::Stopping]);
@@ -116,22 +129,37 @@ async fn serve(service: &Service, listeners: &[TcpListener]) -> Result<(), Failu
     Ok(())
 }
 
+/// What the server is told by signals, from the moment on that anybody could know that it runs.
+struct Orders {
+    again: Signal,
+    end: Signal,
+    interrupt: Signal,
+}
+
+impl Orders {
+    fn listen() -> Result<Self, Failure> {
+        let listen = |kind| signal(kind).map_err(|error| Failure::server(&error));
+        Ok(Self {
+            again: listen(SignalKind::hangup())?,
+            end: listen(SignalKind::terminate())?,
+            interrupt: listen(SignalKind::interrupt())?,
+        })
+    }
+}
+
 /// Reads everything anew on `SIGHUP`, and comes back when it is told to end.
-async fn obey(service: &Service, office: &InOffice) -> Result<(), Failure> {
-    let listen = |kind| signal(kind).map_err(|error| Failure::server(&error));
-    let (mut again, mut ends) = (listen(SignalKind::hangup())?, listen(SignalKind::terminate())?);
-    let mut interrupted = listen(SignalKind::interrupt())?;
+async fn obey(service: &Service, office: &InOffice, mut orders: Orders) {
     loop {
         tokio::select! {
-            () = heard(&mut again) => match office.reload() {
+            () = heard(&mut orders.again) => match office.reload() {
                 Ok(()) => (service.tell)(Level::Info, "reload", "-", "everything was read anew"),
                 Err(error) => {
                     let why = format!("everything stays as it was: {}", Failure::server(&error).chain());
                     (service.tell)(Level::Error, "reload", "-", &why);
                 }
             },
-            () = heard(&mut ends) => return Ok(()),
-            () = heard(&mut interrupted) => return Ok(()),
+            () = heard(&mut orders.end) => return,
+            () = heard(&mut orders.interrupt) => return,
         }
     }
 }

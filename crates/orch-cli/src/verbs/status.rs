@@ -47,5 +47,9 @@ async fn known(scene: &Scene, reach: &Reach) -> BTreeMap<Identity, NodeRecord> {
             Err(_) => break,
         }
     }
+    for node in &scene.fleet.nodes {
+        let wanted = node.config.as_ref().map(orch_model::Config::digest);
+        records.entry(node.identity.clone()).and_modify(|record| record.wanted = wanted);
+    }
     records
 }

@@ -7,10 +7,7 @@ use std::path::Path;
 use orch_model::Identity;
 use orch_model::token::{Chain, Claims, Demand, TokenId, read, verify};
 use orch_run::ExitCode;
-use orch_server::{
-    Keys, Minter, Operator, OperatorError, Revoked, ServerFolder, SitePlace, Specs, read_ledger,
-    revoke_on_disk, system_clock,
-};
+use orch_server::{Keys, Minter, Revoked, ServerFolder, SitePlace, Specs, read_ledger, revoke, system_clock};
 use serde_json::json;
 use uuid::Uuid;
 
@@ -18,7 +15,7 @@ use crate::args::{Cli, TokenArgs};
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::runtime::block_on;
-use crate::verbs::serve::Served;
+use crate::verbs::serve::{Served, take_over};
 
 /// No token is nearly as long.
 const LONGEST: u64 = 1 << 16;
@@ -35,10 +32,10 @@ pub(crate) fn run(cli: &Cli, args: &TokenArgs, output: &Output) -> Result<ExitCo
             let (claims, token) = minted.map_err(|error| Failure::server(&error))?;
             output.answer(&token.expose(), &json!({ "token": token.expose(), "claims": claims }));
         }
-        TokenArgs::Inspect { file } => return inspect(&served.folder, file.as_deref(), output),
+        TokenArgs::Inspect { file } => return inspect(&served, file.as_deref(), output),
         TokenArgs::Revoke { what } => {
             let what = meant(what)?;
-            block_on(revoke(&served.folder, &what))?;
+            block_on(async { revoke(&served.folder, &what).await.map_err(|error| Failure::server(&error)) })?;
             output.answer(&"revoked", &json!({ "revoked": what }));
         }
         TokenArgs::List => {
@@ -72,7 +69,7 @@ fn spec_of(served: &Served, node: &Identity) -> Result<orch_model::SpecName, Fai
 }
 
 /// Says what a token says; 1 where it is not believed.
-fn inspect(folder: &ServerFolder, file: Option<&Path>, output: &Output) -> Result<ExitCode, Failure> {
+fn inspect(served: &Served, file: Option<&Path>, output: &Output) -> Result<ExitCode, Failure> {
     let unread =
         |source| Failure::Unread { path: file.unwrap_or(Path::new("standard input")).into(), source };
     let mut text = String::new();
@@ -81,10 +78,16 @@ fn inspect(folder: &ServerFolder, file: Option<&Path>, output: &Output) -> Resul
         None => std::io::stdin().take(LONGEST).read_to_string(&mut text),
     };
     read_all.map_err(unread)?;
+    let folder = &served.folder;
     let claims: Claims = read(text.trim()).map_err(|refusal| Failure::NotAToken(refusal.to_string()))?;
     let ring = Keys::of(folder).ring().map_err(|error| Failure::server(&error))?;
     let audience = claims.aud.unwrap_or(orch_model::token::Audience::Spec);
-    let demand = Demand { node: &claims.n, audience, now: (system_clock())(), accept_legacy: true };
+    let demand = Demand {
+        node: &claims.n,
+        audience,
+        now: (system_clock())(),
+        accept_legacy: served.accepts_legacy_tokens,
+    };
     let verdict = verify(text.trim(), &ring, &demand).map(|_| ()).and_then(|()| used_up(folder, &claims));
     let words =
         verdict.map_or_else(|refusal| format!("{} ({})", refusal, refusal.code()), |()| "good".to_owned());
@@ -114,15 +117,6 @@ fn meant(what: &str) -> Result<Revoked, Failure> {
         .map_err(|_| Failure::NotAToken(format!("`{what}` is neither a node nor the id of a token")))
 }
 
-/// By the server where one runs; else in its place, for as long as it takes.
-async fn revoke(folder: &ServerFolder, what: &Revoked) -> Result<(), Failure> {
-    match Operator::of(folder.clone()).revoke(what).await {
-        Err(OperatorError::Absent { .. }) => {}
-        done => return done.map_err(|error| Failure::server(&error)),
-    }
-    revoke_on_disk(folder, what.clone()).await.map_err(|error| Failure::server(&error))
-}
-
 fn rotate(
     folder: &ServerFolder,
     retire: Option<&orch_model::KeyName>,
@@ -131,11 +125,13 @@ fn rotate(
     let keys = Keys::of(folder);
     if let Some(key) = retire {
         let was_there = keys.retire(key).map_err(|error| Failure::server(&error))?;
+        take_over(folder)?;
         let words = if was_there { "retired" } else { "there was no such key" };
         output.answer(&words, &json!({ "retired": was_there }));
         return Ok(());
     }
     let key = keys.rotate().map_err(|error| Failure::server(&error))?;
+    take_over(folder)?;
     output.answer(&format!("`{key}` signs from now on"), &json!({ "key": key }));
     Ok(())
 }

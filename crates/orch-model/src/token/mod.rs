@@ -79,6 +79,10 @@ pub fn verify(token: &str, keys: &Keyring, demand: &Demand<'_>) -> Result<Claims
     if claims.aud != Some(demand.audience) && !is_legacy {
         return Err(Refusal::OtherAudience);
     }
+    // What does not say which one it is could be shown for ever.
+    if (claims.jti.is_none() || claims.kid.is_none()) && !is_legacy {
+        return Err(Refusal::Forged);
+    }
     match claims.exp {
         Some(end) if demand.now > end.saturating_add(GRACE) => Err(Refusal::Expired),
         None if !is_legacy => Err(Refusal::Expired),

@@ -98,6 +98,16 @@ fn a_token_is_believed_for_what_it_is_for_and_for_nothing_else() {
 }
 
 #[test]
+fn a_token_that_does_not_say_which_one_it_is_or_who_signed_it_is_refused() {
+    let all = &["k1", "k2"][..];
+    for name in ["without id", "without key"] {
+        assert_eq!(shown(&token(name), all, |_| {}), Err(Refusal::Forged), "{name}");
+        let legacy = shown(&token(name), all, |demand| demand.accept_legacy = true);
+        assert_eq!(legacy, Err(Refusal::Forged), "{name}: it is not of the old kind either");
+    }
+}
+
+#[test]
 fn what_is_checked_first_is_told_first() {
     let forged_for_another =
         |demand: &mut Demand<'_>| (demand.now, demand.audience) = (u64::MAX, Audience::Report);

@@ -28,6 +28,8 @@ VECTORS = [
     ("report", "k2", claims(aud="report", exp=1700086400, jti=CHAIN + ".41", kid="k2")),
     ("old key", "k1", claims(aud="spec", exp=1700003600, jti=CHAIN + ".1", kid="k1")),
     ("legacy", "k1", claims()),
+    ("without id", "k2", claims(aud="spec", exp=1700003600, kid="k2")),
+    ("without key", "k2", claims(aud="spec", exp=1700003600, jti=CHAIN + ".0")),
 ]
 
 tokens = [{"name": name, "claims": said, "token": token(key, said)} for name, key, said in VECTORS]

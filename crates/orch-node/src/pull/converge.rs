@@ -106,7 +106,7 @@ impl<'p> Pull<'p> {
         if known.pins() != pins {
             client = self.client(&known)?;
         }
-        self.settle(&mut known, &mut client)?;
+        self.settle_owed(&mut known, &mut client)?;
         let is_old = revision == Some(answer.revision) && self.completed(&answer.spec)?.is_some();
         if depth == Depth::Renewal && is_old {
             known.conclude(self.state, None)?;
@@ -148,8 +148,16 @@ impl<'p> Pull<'p> {
         Ok(Converged::NotFetched(Box::new(report)))
     }
 
-    /// Tells the server a result that it has not taken yet, once.
-    pub(super) fn settle(&self, known: &mut Known, client: &mut Client<'_>) -> Result<(), ApplyError> {
+    /// Tells the server, once, a result that it could not be told when it came about.
+    pub(super) fn settle_owed(&self, known: &mut Known, client: &mut Client<'_>) -> Result<(), ApplyError> {
+        if let Some(result) = known.memory.as_mut().and_then(|memory| memory.undelivered.as_mut()) {
+            result.owed = true;
+        }
+        self.settle(known, client)
+    }
+
+    /// Tells the server what it has not taken yet.
+    fn settle(&self, known: &mut Known, client: &mut Client<'_>) -> Result<(), ApplyError> {
         let Some(memory) = known.memory.as_ref() else { return Ok(()) };
         let Some(result) = memory.undelivered.clone() else { return Ok(()) };
         let told = client.tell(&memory.tokens.report, &Telling::Result(result), self.manner.pace.call);
@@ -219,7 +227,7 @@ impl<'p> Pull<'p> {
 
     fn result(&self, report: ApplyReport, drift: Vec<ResourceReport>) -> Box<NodeResult> {
         let clock = jiff::Timestamp::now().as_second().saturating_add(self.manner.skew);
-        Box::new(fitting(NodeResult { report, drift, clock }))
+        Box::new(fitting(NodeResult { report, drift, owed: false, clock }))
     }
 }
 

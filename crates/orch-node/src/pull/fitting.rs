@@ -82,7 +82,7 @@ mod tests {
             health: Vec::new(),
             error: Some(error.into()),
         };
-        NodeResult { report, drift: Vec::new(), clock: 0 }
+        NodeResult { report, drift: Vec::new(), owed: false, clock: 0 }
     }
 
     #[test]

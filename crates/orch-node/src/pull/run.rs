@@ -174,7 +174,7 @@ impl<'p> Keeper<'p> {
         }
         let Some(memory) = known.memory.clone() else { return Err(None) };
         let mut client = self.way_to_server(&known)?;
-        self.pull.settle(&mut known, &mut client).map_err(|_| None)?;
+        self.pull.settle_owed(&mut known, &mut client).map_err(|_| None)?;
         let after = self.seen.unwrap_or(memory.revision);
         let left = due.saturating_duration_since(Instant::now());
         let revision = client.wait(&memory.tokens.spec, after, left)?;

@@ -301,11 +301,13 @@ impl Work {
             progress,
         };
         let done = place.provider.apply(&order, &self.permit).await?;
+        let mut notes = Vec::new();
         if let (Action::Destroy { .. }, Some(registry)) = (action, &self.registry) {
-            // It is gone whether or not it is forgotten, and what it was given ends by itself.
-            let _ = registry.forget(identity).await;
+            // It is gone whether or not it is forgotten; but what it was given may be elsewhere too.
+            let forgotten = registry.forget(identity).await;
+            notes.extend(forgotten.err().map(|error| format!("its tokens could not be revoked: {error}")));
         }
-        Ok(Configured { changed: done == Done::Changed, notes: Vec::new() })
+        Ok(Configured { changed: done == Done::Changed, notes })
     }
 
     /// What a machine that is made needs to fetch its configuration, where that is how it gets it.
@@ -313,9 +315,14 @@ impl Work {
         let is_made = matches!(action, Action::Create { .. } | Action::Adopt { .. });
         let Some((spec, mode)) = self.pulling.get(identity).filter(|_| is_made) else { return Ok(None) };
         let registry = self.registry(identity)?;
-        let before = registry.record(identity, None).await?.results;
+        let before = registry.record(identity, None).await?.results();
         let enrolment = registry.enrol(identity, spec, *mode).await?;
-        self.enrolled.lock().expect("nobody panics while holding this").insert(identity.clone(), before);
+        // Asked for again, it may have reported since the first time.
+        self.enrolled
+            .lock()
+            .expect("nobody panics while holding this")
+            .entry(identity.clone())
+            .or_insert(before);
         Ok(Some(enrolment))
     }
 

@@ -50,11 +50,15 @@ impl Pull<'_> {
                 last.doing = Some(doing.to_owned());
             }
             self.must_be_served(&record, &mut last)?;
+            if last.server.replace(record.server).is_some_and(|before| before != record.server) {
+                // It was started anew, and does not know what the one before it was told.
+                self.registry.converge(&self.target.identity).await?;
+            }
             if record.refused.is_some() && !last.is_enrolled_anew {
                 self.enrol_anew().await?;
                 last.is_enrolled_anew = true;
             }
-            let is_news = record.results != since;
+            let is_news = record.results() > since;
             if let Some(reported) = record.reported.filter(|reported| is_news && self.is_answer(reported)) {
                 return self.judge(&reported);
             }
@@ -73,11 +77,11 @@ impl Pull<'_> {
             // The word itself is an event.
             let told = self.record(None, deadline, &Last::default()).await?.events;
             if self.is_heard_of(told, deadline).await? {
-                return Ok(before.results);
+                return Ok(before.results());
             }
         }
         self.enrol_anew().await?;
-        Ok(before.results)
+        Ok(before.results())
     }
 
     /// Hands the node what it needs, where it can be gone to. One that nobody can go to comes by itself, when its time has
@@ -133,13 +137,20 @@ impl Pull<'_> {
             return Ok(());
         }
         let trouble = record.trouble.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
-        let why = format!("the server hands out another configuration than this site has{trouble}");
+        let why = format!(
+            "the server hands out another configuration than this site has: it serves `{}`{trouble}",
+            record.site
+        );
         Err(TransportError::Failed { node: self.target.identity.clone(), why, evidence: Vec::new() })
     }
 
     /// Whether a report is about this configuration, or says that none could be had.
     fn is_answer(&self, reported: &Reported) -> bool {
         let report = &reported.result.report;
+        // What is told late is about an earlier try.
+        if reported.result.owed {
+            return false;
+        }
         report.spec_digest == self.config.digest() || report.spec_digest == Digest::NONE
     }
 
@@ -169,6 +180,7 @@ struct Last {
     events: Option<u64>,
     doing: Option<String>,
     is_enrolled_anew: bool,
+    server: Option<u64>,
     /// Since when the server hands out something else.
     other_since: Option<Instant>,
 }

@@ -10,7 +10,7 @@ use crate::log::one_line;
 use crate::told::moment;
 
 /// By how many seconds a clock may be wrong before it is worth a word.
-const SKEW: i64 = 5;
+const SKEW: u64 = 5;
 
 /// In the order in which they are counted.
 const CONDITIONS: [NodeCondition; 11] = [
@@ -92,13 +92,20 @@ fn write_pull(f: &mut fmt::Formatter<'_>, record: &NodeRecord) -> fmt::Result {
         |reported| {
             let report = &reported.result.report;
             let status = if report.status == ApplyStatus::Complete { "complete" } else { "failed" };
-            format!("reported {status} {} ({})", moment(reported.at), report.spec_digest.short())
+            let wanted = record.wanted.filter(|wanted| *wanted != report.spec_digest);
+            let wanted = wanted.map(|wanted| format!(", wanted is {}", wanted.short())).unwrap_or_default();
+            format!("reported {status} {} ({}{wanted})", moment(reported.at), report.spec_digest.short())
         },
     );
     writeln!(f, "      pull      {fetched}, {reported}")?;
     let skew = record.reported.as_ref().map_or(0, |reported| reported.skew);
-    if skew.abs() > SKEW {
-        writeln!(f, "      clock     {}s {}", skew.abs(), if skew > 0 { "ahead" } else { "behind" })?;
+    if skew.unsigned_abs() > SKEW {
+        writeln!(
+            f,
+            "      clock     {}s {}",
+            skew.unsigned_abs(),
+            if skew > 0 { "ahead" } else { "behind" }
+        )?;
     }
     if let Some(reported) = record.reported.as_ref().filter(|reported| !reported.result.drift.is_empty()) {
         let names = reported.result.drift.iter().map(|drift| format!("{} {}", drift.kind, drift.name));

@@ -5,7 +5,7 @@ mod snapshot;
 mod watch;
 mod words;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, RwLock};
 use std::time::{Duration, Instant};
 
@@ -101,6 +101,11 @@ impl Specs {
     /// The same, as it is said to the node.
     pub(crate) fn worded(&self, node: &Identity) -> Result<Worded, SpecError> {
         self.snapshot().worded(node)
+    }
+
+    /// The folder of the site.
+    pub fn root(&self) -> &Path {
+        &self.place.root
     }
 
     /// Whether tokens without audience and expiry are taken.

@@ -28,6 +28,7 @@ fn result(answer: &SpecAnswer) -> Telling {
     Telling::Result(Box::new(NodeResult {
         report,
         drift: Vec::new(),
+        owed: false,
         clock: i64::try_from(NOW).unwrap() - 90,
     }))
 }
@@ -214,5 +215,39 @@ async fn no_token_that_was_used_up_works_again_after_the_server_was_killed_at_an
             assert_eq!(scene.spec(A, old).await.code(), "E302", "round {round}");
         }
         used.push(std::mem::replace(&mut token, next));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reload_that_fails_in_any_part_changes_nothing_at_all() {
+    let scene = Scene::new();
+    let first = scene.fetch(A, &scene.token(A)).await;
+    let path = scene.base.path().join("state/server/lab/certificates.json");
+    let good = std::fs::read_to_string(&path).unwrap();
+    let mut mixed: serde_json::Value = serde_json::from_str(&good).unwrap();
+    // A certificate with the key of another one.
+    mixed["current"]["key"] = mixed["next"]["key"].clone();
+    mixed["next"]["certificate"] = mixed["current"]["certificate"].clone();
+    std::fs::write(&path, mixed.to_string()).unwrap();
+    assert!(scene.operator().reload().await.is_err());
+    let after = scene.fetch(A, first.next.spec.expose()).await;
+    assert_eq!(after.pins, first.pins, "nodes are told of what is shown");
+    std::fs::write(&path, good).unwrap();
+    scene.operator().reload().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn results_are_numbered_over_the_life_of_servers() {
+    let mut scene = Scene::new();
+    let answer = scene.fetch(A, &scene.token(A)).await;
+    assert_eq!(scene.operator().record(&node(A), None).await.unwrap().results(), 0);
+    for count in 1..=3 {
+        assert_eq!(tell(&scene, A, answer.next.report.expose(), &result(&answer)).await, 204);
+        let before = scene.operator().record(&node(A), None).await.unwrap();
+        assert_eq!(before.results(), count);
+        scene.server.take().unwrap().end().await;
+        scene.start(limits());
+        let after = scene.operator().record(&node(A), None).await.unwrap();
+        assert!(after.results() == count && after.server != before.server);
     }
 }

@@ -9,8 +9,7 @@ const LONGEST_HEAD: usize = 16 << 10;
 const LARGEST_BODY: usize = 16 << 20;
 const MOST_HEADERS: usize = 64;
 
-/// What is asked.
-#[derive(Debug)]
+/// What is asked. It holds a token, and so cannot be printed.
 pub(super) struct Request<'a> {
     pub(super) method: &'static str,
     pub(super) path: &'a str,
