@@ -7,7 +7,10 @@ use std::process::Command;
 
 use rustix::process::Signal;
 
-use crate::common::{Lab, Need, ORCH, Outcome, assert_nothing_is_left, is_alive, kill, lacks, wait_until};
+use crate::common::{
+    Lab, Need, ORCH, Outcome, Running, all_processes, assert_nothing_is_left, command_of, is_alive, kill,
+    lacks, wait_until,
+};
 
 /// What makes an ordinary user of root.
 const TOOLS: [Need; 2] = [Need::Program("setpriv"), Need::Program("unshare")];
@@ -127,6 +130,13 @@ impl Theirs {
     }
 }
 
+/// The process of a machine that applies a configuration.
+fn worker(lab: &Lab, machine: &str) -> Option<i32> {
+    let space = |pid: i32| fs::read_link(format!("/proc/{pid}/ns/pid")).ok();
+    let own = space(lab.init(machine).unwrap());
+    all_processes().into_iter().find(|pid| space(*pid) == own && command_of(*pid).contains(" worker "))
+}
+
 fn give(path: &Path, id: u32) {
     chown(path, Some(id), Some(id)).unwrap();
     if path.is_dir() {
@@ -214,4 +224,27 @@ fn a_user_with_one_id_alone_makes_machines_without_ssh_and_is_told_so() {
     theirs.live_together();
     theirs.pull();
     theirs.come_back();
+}
+
+#[test]
+fn work_on_a_machine_without_ssh_is_ended_when_nobody_waits_for_it_any_more() {
+    if lacks(&[Need::Root]) || lacks(&TOOLS) {
+        return;
+    }
+    let theirs = Theirs::new(User::Alone);
+    let about = "-M single-node-push -H father";
+    theirs.orch(&format!("create {about}")).ends_with(0);
+    let spec = fs::read_to_string(theirs.lab.site.join("specs/base.yaml")).unwrap();
+    let health = "  - command: [sleep, \"600\"]\n";
+    theirs.lab.write("specs/base.yaml", &(spec + health));
+    let words = format!("config {about} --json");
+    let config = Running::start(&mut theirs.command(&words), &words);
+    wait_until("it is being applied", || worker(&theirs.lab, "single-node-push-test-vm").is_some());
+    config.signal(Signal::INT);
+    wait_until("the interrupt was taken", || config.said().contains("nothing new is begun"));
+    config.signal(Signal::INT);
+    config.end().ends_with(1);
+    wait_until("its work is ended", || worker(&theirs.lab, "single-node-push-test-vm").is_none());
+    theirs.orch(&format!("destroy {about} --yes")).ends_with(0);
+    assert_nothing_is_left(&theirs.lab);
 }
