@@ -20,17 +20,15 @@ use machines::{Equipment, Furniture};
 use site::Plot;
 use twins::Twins;
 
-/// A case is twelve processes and a server; more are asked for by `PROPTEST_CASES`.
+/// A case is twelve processes and a server; more are asked for by `PROPTEST_CASES`, and these are the most.
+const MOST: u32 = 250;
 const CASES: u32 = 24;
 
 fn settings() -> ProptestConfig {
     let usual =
         ProptestConfig { failure_persistence: None, max_shrink_iters: 60, ..ProptestConfig::default() };
-    if std::env::var_os("PROPTEST_CASES").is_some() {
-        usual
-    } else {
-        ProptestConfig { cases: CASES, ..usual }
-    }
+    let asked = std::env::var_os("PROPTEST_CASES").map_or(CASES, |_| usual.cases.min(MOST));
+    ProptestConfig { cases: asked, ..usual }
 }
 
 proptest! {
