@@ -20,7 +20,7 @@ pub struct TokenStanding {
     pub alarm: Option<Alarm>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Book {
     nodes: BTreeMap<Identity, TokenStanding>,
     revoked_chains: BTreeSet<Chain>,
@@ -97,12 +97,22 @@ impl Book {
         let chains = self.revoked_chains.iter().map(|chain| Revoked::Chain(*chain));
         let nodes = self.revoked_until.iter().map(|(node, until)| Revoked::Node(node.clone(), *until));
         entries.extend(chains.chain(nodes).map(|what| Entry::Revoked { what, at: 0 }));
-        let line = |entry: &Entry| {
-            let mut line = serde_json::to_vec(entry).expect("an entry can be written as JSON");
-            line.push(b'\n');
-            line
-        };
-        entries.iter().flat_map(line).collect()
+        entries.iter().flat_map(Entry::line).collect()
+    }
+
+    /// How many lines that file has.
+    pub(super) fn lines(&self) -> usize {
+        let alarms = self.nodes.values().filter(|standing| standing.alarm.is_some()).count();
+        self.nodes.len() + alarms + self.revoked_chains.len() + self.revoked_until.len()
+    }
+
+    /// Takes over what a line says.
+    pub(super) fn take_over(&mut self, entry: &Entry) {
+        match entry {
+            Entry::Used { node, id, at } => drop(self.show(node, *id, *at)),
+            Entry::Misused { node, id, at } => drop(self.is_new_misuse(node, *id, *at)),
+            Entry::Revoked { what, .. } => self.revoke(what),
+        }
     }
 }
 

@@ -1,16 +1,15 @@
 //! Writes lines to the end of a file, and says when they are on disk. Those that come at once share one flush.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::io;
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use serde::Serialize;
 use tokio::sync::watch;
+
+use super::Entry;
+use super::scribe::Scribe;
 
 /// So many at once are many.
 const MANY: u64 = 4;
@@ -28,34 +27,41 @@ enum Progress {
 
 #[derive(Debug)]
 pub(super) struct Writer {
-    /// The number of the last line that was given away, and where it was given to.
-    queue: Mutex<(u64, Sender<Vec<u8>>)>,
+    queue: Mutex<Queue>,
     progress: watch::Receiver<Progress>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug)]
+struct Queue {
+    /// The number of the last line that was given away.
+    last: u64,
+    /// Where it was given to, until the end.
+    scribe: Option<Sender<Vec<u8>>>,
 }
 
 impl Writer {
-    pub(super) fn open(path: &Path) -> io::Result<Self> {
-        let file = OpenOptions::new().append(true).create(true).mode(0o600).open(path)?;
+    pub(super) fn start(scribe: Scribe) -> io::Result<Self> {
         let (queue, lines) = channel();
         let (told, progress) = watch::channel(Progress::Until(0));
-        thread::Builder::new().name("ledger".into()).spawn(move || write(file, &lines, &told))?;
-        Ok(Self { queue: Mutex::new((0, queue)), progress })
+        let thread =
+            thread::Builder::new().name("ledger".into()).spawn(move || write(scribe, &lines, &told))?;
+        let queue = Mutex::new(Queue { last: 0, scribe: Some(queue) });
+        Ok(Self { queue, progress, thread: Some(thread) })
     }
 
     /// Gives a line away, and says which one it is.
-    pub(super) fn append(&self, entry: &impl Serialize) -> u64 {
-        let mut line = serde_json::to_vec(entry).expect("an entry can be written as JSON");
-        line.push(b'\n');
+    pub(super) fn append(&self, entry: &Entry) -> u64 {
         let mut queue = self.queue.lock().expect("nobody panics while holding this");
-        queue.0 += 1;
+        queue.last += 1;
         // Where nobody writes any more, waiting for it says so.
-        let _ = queue.1.send(line);
-        queue.0
+        let _ = queue.scribe.as_ref().map(|scribe| scribe.send(entry.line()));
+        queue.last
     }
 
     /// The last line that was given away: what was decided before may hang on it.
     pub(super) fn last(&self) -> u64 {
-        self.queue.lock().expect("nobody panics while holding this").0
+        self.queue.lock().expect("nobody panics while holding this").last
     }
 
     /// Waits until a line and all before it are on disk.
@@ -77,8 +83,16 @@ impl Writer {
     }
 }
 
+impl Drop for Writer {
+    /// Waits until nothing is written any more: the file may be somebody else's then, who must not find it replaced.
+    fn drop(&mut self) {
+        self.queue.get_mut().expect("nobody panics while holding this").scribe = None;
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
+}
+
 /// Writes until nobody has anything to write any more, or it cannot be written.
-fn write(mut file: File, lines: &Receiver<Vec<u8>>, told: &watch::Sender<Progress>) {
+fn write(mut scribe: Scribe, lines: &Receiver<Vec<u8>>, told: &watch::Sender<Progress>) {
     let (mut until, mut count) = (0, 0);
     while let Ok(mut batch) = lines.recv() {
         // Where the last ones were many there are more of them on their way, and they may share a flush too.
@@ -90,11 +104,12 @@ fn write(mut file: File, lines: &Receiver<Vec<u8>>, told: &watch::Sender<Progres
             batch.extend(more);
             count += 1;
         }
-        if let Err(error) = file.write_all(&batch).and_then(|()| file.sync_data()) {
+        if let Err(error) = scribe.write(&batch) {
             let _ = told.send(Progress::Failed(error.to_string()));
             return;
         }
         until += count;
         let _ = told.send(Progress::Until(until));
+        scribe.tidy_up();
     }
 }
