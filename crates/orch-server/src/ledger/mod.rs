@@ -22,7 +22,7 @@ use thiserror::Error;
 use crate::files;
 use book::Book;
 pub use book::TokenStanding;
-use disk::Disk;
+use disk::{Disk, Put};
 use scribe::Scribe;
 use writer::Writer;
 
@@ -86,6 +86,10 @@ pub struct Ledger {
 impl Ledger {
     /// Opens the ledger of a server. The caller is the one who may.
     pub fn open(path: &Path) -> Result<Self, LedgerError> {
+        Self::open_with(path, disk::put)
+    }
+
+    fn open_with(path: &Path, put: Put) -> Result<Self, LedgerError> {
         let failed = |doing| move |source| LedgerError { doing, source };
         let Loaded { book, mut lines, is_cut_off } = load(path).map_err(failed("read"))?;
         // What comes after half a line would be taken for its end.
@@ -93,7 +97,7 @@ impl Ledger {
             files::replace(path, &book.text()).map_err(failed("written"))?;
             lines = book.lines();
         }
-        let disk = Disk::open(path).map_err(failed("opened"))?;
+        let disk = Disk::open(path, put).map_err(failed("opened"))?;
         let book = Arc::new(Mutex::new(book));
         let scribe = Scribe::new(disk, Arc::clone(&book), lines);
         let writer = Writer::start(scribe).map_err(failed("opened"))?;

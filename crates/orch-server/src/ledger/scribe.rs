@@ -14,19 +14,31 @@ pub(super) struct Scribe {
     book: Arc<Mutex<Book>>,
     /// How many lines the file has.
     lines: usize,
+    /// What could not be written yet.
+    backlog: Vec<u8>,
     /// From how many on it is worth another try to write it anew, after one that failed.
     patience: usize,
 }
 
 impl Scribe {
     pub(super) fn new(disk: Disk, book: Arc<Mutex<Book>>, lines: usize) -> Self {
-        Self { disk, book, lines, patience: 0 }
+        Self { disk, book, lines, backlog: Vec::new(), patience: 0 }
     }
 
-    /// Writes these lines. When this comes back they are on disk.
+    /// Writes these lines, after those that could not be written before. When this comes back they are all on disk; where it
+    /// fails none is, and the next ones come after them: what was decided stays so, and in that order.
     pub(super) fn write(&mut self, batch: &[u8]) -> io::Result<()> {
-        self.disk.append(batch)?;
-        self.lines += batch.split(|byte| *byte == b'\n').count() - 1;
+        self.backlog.extend(batch);
+        let lines = lines_of(&self.backlog);
+        if let Err(error) = self.disk.append(&self.backlog) {
+            // It does not grow for as long as the disk is full: the book says it all.
+            if let Some(book) = self.copy_if(|book| is_worth_writing_anew(lines, book)) {
+                self.backlog = book.text();
+            }
+            return Err(error);
+        }
+        self.lines += lines;
+        self.backlog = Vec::new();
         Ok(())
     }
 
@@ -47,4 +59,8 @@ impl Scribe {
         let book = self.book.lock().expect("nobody panics while holding this");
         is_wanted(&book).then(|| book.clone())
     }
+}
+
+fn lines_of(text: &[u8]) -> usize {
+    text.split(|byte| *byte == b'\n').count() - 1
 }

@@ -1,7 +1,10 @@
 //! What a ledger promises of its file.
 
+use std::error::Error as _;
 use std::fs;
+use std::io::Write as _;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use tempfile::TempDir;
 
@@ -80,4 +83,51 @@ async fn many_things_taken_back_are_no_reason_to_write_the_file_anew_all_the_tim
     ledger.show(&node(1), id(1 << 20, 0), 0).await.unwrap();
     drop(ledger);
     assert!(fs::read(&scene.path).unwrap().starts_with(&text));
+}
+
+/// Whether the disk of the one test that has such a disk is full.
+static IS_FULL: AtomicBool = AtomicBool::new(false);
+
+/// A disk that, when it is full, has room for half of what is written.
+fn put_or_run_out(file: &mut File, lines: &[u8]) -> io::Result<()> {
+    if !IS_FULL.load(Ordering::SeqCst) {
+        return disk::put(file, lines);
+    }
+    file.write_all(&lines[..lines.len() / 2])?;
+    Err(io::ErrorKind::StorageFull.into())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_full_disk_is_said_to_those_who_wait_and_forgotten_once_there_is_room() {
+    let scene = Scene::new();
+    let ledger = Ledger::open_with(&scene.path, put_or_run_out).unwrap();
+    ledger.show(&node(1), id(1, 0), 0).await.unwrap();
+    let before = fs::read(&scene.path).unwrap();
+    IS_FULL.store(true, Ordering::SeqCst);
+    for _ in 0..3 {
+        let Err(ShowError::Ledger(error)) = ledger.show(&node(1), id(1, 1), 1).await else {
+            panic!("it is not on disk, and it is not for the first one alone that it is not")
+        };
+        assert!(error.source().unwrap().to_string().contains("no storage space"), "{error:?}");
+        assert_eq!(
+            fs::read(&scene.path).unwrap(),
+            before,
+            "half a line would be taken for the next one's begin"
+        );
+    }
+    ledger.revoke(Revoked::Chain(Chain(9)), 2).await.unwrap_err();
+    ledger.show(&node(1), id(1, 2), 3).await.unwrap_err();
+    for number in 0..2 * SLACK as u64 {
+        // Somebody who has two tokens that were used up can go on like this for as long as he likes.
+        ledger.show(&node(1), id(1, number % 2), 3).await.unwrap_err();
+    }
+    ledger.show(&node(2), id(1, 0), 3).await.unwrap_err();
+    assert_eq!(fs::read(&scene.path).unwrap(), before);
+    IS_FULL.store(false, Ordering::SeqCst);
+    ledger.show(&node(1), id(1, 2), 4).await.unwrap();
+    assert_eq!(read(&scene.path).unwrap()[&node(1)].last, id(1, 2), "it was answered, so it is on disk");
+    assert!(scene.lines() < SLACK + 20, "what waits for room does not grow without end: {}", scene.lines());
+    let said = ledger.book().text();
+    drop(ledger);
+    assert_eq!(scene.found(), said, "what was decided while there was no room is there too");
 }
