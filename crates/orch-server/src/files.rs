@@ -89,3 +89,61 @@ pub(crate) fn lock(path: &Path) -> io::Result<File> {
     file.lock()?;
     Ok(file)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names_in(folder: &Path) -> Vec<String> {
+        let names = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name());
+        names.map(|name| name.into_string().unwrap()).collect()
+    }
+
+    #[test]
+    fn of_two_who_write_one_file_at_once_each_writes_a_whole_one() {
+        let base = tempfile::TempDir::new().unwrap();
+        let path = base.path().join("file");
+        std::thread::scope(|scope| {
+            for letter in [b'a', b'b', b'c', b'd'] {
+                let path = &path;
+                scope.spawn(move || {
+                    // Of different lengths, so that the end of one is seen behind the other.
+                    let content = vec![letter; 1000 * usize::from(letter - b'a' + 1)];
+                    for _ in 0..25 {
+                        replace(path, &content).unwrap();
+                        let found = read(path).unwrap().unwrap();
+                        let is_whole = found.len() == 1000 * usize::from(found[0] - b'a' + 1);
+                        assert!(is_whole && found.iter().all(|byte| *byte == found[0]));
+                    }
+                });
+            }
+        });
+        assert_eq!(names_in(base.path()), ["file"]);
+    }
+
+    #[test]
+    fn what_cannot_be_put_in_its_place_leaves_nothing_behind() {
+        let base = tempfile::TempDir::new().unwrap();
+        let path = base.path().join("file");
+        fs::create_dir_all(path.join("in the way")).unwrap();
+        replace(&path, b"content").unwrap_err();
+        assert_eq!(names_in(base.path()), ["file"]);
+    }
+
+    #[test]
+    fn a_draft_that_somebody_else_has_is_left_alone() {
+        let base = tempfile::TempDir::new().unwrap();
+        let path = base.path().join("file");
+        let Some(count) = draft_of(&path)
+            .file_stem()
+            .and_then(|name| name.to_str()?.rsplit_once('-')?.1.parse::<u64>().ok())
+        else {
+            panic!("a draft has a number")
+        };
+        let taken = |count| base.path().join(format!("file.{}-{count}.new", std::process::id()));
+        (count..count + 200).for_each(|count| fs::write(taken(count), "somebody else's").unwrap());
+        replace(&path, b"content").unwrap();
+        assert_eq!(read(&path).unwrap().unwrap(), b"content");
+        assert_eq!(names_in(base.path()).len(), 201);
+    }
+}

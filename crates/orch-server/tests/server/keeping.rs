@@ -1,0 +1,53 @@
+//! What the server keeps is kept: keys, certificates, and what it knows of the site.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use orch_server::{Certificates, Keys};
+
+use crate::scene::Scene;
+
+#[test]
+fn a_new_key_signs_even_where_the_clock_was_set_back() {
+    let scene = Scene::without_server();
+    let keys = Keys::of(&scene.folder);
+    let first = keys.ring().unwrap().current().unwrap().id().clone();
+    let folder = scene.folder.ledger_path().with_file_name("keys");
+    // Made when this machine believed that it was the year 2255.
+    let late = folder.join("k9000000000000000");
+    fs::rename(folder.join(first.as_str()), &late).unwrap();
+    for _ in 0..3 {
+        let new = keys.rotate().unwrap();
+        assert_eq!(*keys.ring().unwrap().current().unwrap().id(), new);
+    }
+}
+
+#[test]
+fn what_is_no_key_is_not_taken_for_one() {
+    let scene = Scene::without_server();
+    let keys = Keys::of(&scene.folder);
+    let first = keys.ring().unwrap().current().unwrap().id().clone();
+    let folder = scene.folder.ledger_path().with_file_name("keys");
+    // What is left of a server that lost its power while it wrote, today and by the names of before.
+    for name in ["k9000000000000000.7-0.new", "k9000000000000000.new", ".hidden", "a name"] {
+        fs::write(folder.join(name), "half a k").unwrap();
+    }
+    let found: Vec<_> = keys.ring().unwrap().all().map(|key| key.id().clone()).collect();
+    assert_eq!(found, [first]);
+}
+
+#[test]
+fn a_certificate_that_was_promised_is_shown_also_where_many_rotate_at_once() {
+    let scene = Scene::without_server();
+    let promised = Certificates::of(&scene.folder).unwrap().pins()[1];
+    let rotated: Vec<_> = std::thread::scope(|scope| {
+        let rotate = || Certificates::rotate(&scene.folder).unwrap().pins();
+        let all: Vec<_> = (0..8).map(|_| scope.spawn(rotate)).collect();
+        all.into_iter().map(|one| one.join().unwrap()).collect()
+    });
+    let last = Certificates::of(&scene.folder).unwrap().pins()[1];
+    let shown: BTreeSet<_> = rotated.iter().map(|[current, _]| *current).chain([last]).collect();
+    let promised: BTreeSet<_> = rotated.iter().map(|[_, next]| *next).chain([promised]).collect();
+    assert_eq!(shown, promised, "each one that is shown was the next one before");
+    assert_eq!(shown.len(), 9);
+}
