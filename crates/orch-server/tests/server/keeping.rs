@@ -2,10 +2,12 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::fs::symlink;
+use std::time::{Duration, Instant};
 
-use orch_server::{Certificates, Keys};
+use orch_server::{Certificates, Keys, SitePlace, Specs};
 
-use crate::scene::Scene;
+use crate::scene::{Scene, write};
 
 #[test]
 fn a_new_key_signs_even_where_the_clock_was_set_back() {
@@ -50,4 +52,25 @@ fn a_certificate_that_was_promised_is_shown_also_where_many_rotate_at_once() {
     let promised: BTreeSet<_> = rotated.iter().map(|[_, next]| *next).chain([promised]).collect();
     assert_eq!(shown, promised, "each one that is shown was the next one before");
     assert_eq!(shown.len(), 9);
+}
+
+#[test]
+fn a_site_behind_a_link_is_the_one_that_the_link_leads_to_now() {
+    let scene = Scene::without_server();
+    let (link, next) = (scene.base.path().join("current"), scene.base.path().join("next"));
+    let other = scene.base.path().join("other");
+    write(&other.join("site.yaml"), "name: lab\nserver: { accept_legacy_tokens: true }\n");
+    symlink("site", &link).unwrap();
+    let specs = Specs::of(SitePlace { root: link.clone(), manifest: None }).unwrap();
+    assert!(!specs.catch_up() && !specs.accepts_legacy_tokens());
+    symlink("other", &next).unwrap();
+    fs::rename(&next, &link).unwrap();
+    let flipped = Instant::now();
+    while !specs.catch_up() {
+        assert!(flipped.elapsed() < Duration::from_secs(20), "nobody has seen it");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert!(specs.accepts_legacy_tokens());
+    write(&other.join("site.yaml"), "name: lab\n");
+    assert!(specs.catch_up() && !specs.accepts_legacy_tokens(), "and the kernel tells of that one now");
 }
