@@ -155,6 +155,13 @@ pub fn read(path: &Path) -> Result<BTreeMap<Identity, TokenStanding>, LedgerErro
     Ok(loaded.book.into_standings())
 }
 
+/// Whether a token would be taken if its node showed it now, by what is on disk. It is not shown by that: nothing is used up,
+/// and there is no alarm. Whether it was signed by us, and for this node, is not known here.
+pub fn judge(path: &Path, node: &Identity, id: TokenId) -> Result<Result<(), Refusal>, LedgerError> {
+    let loaded = load(path).map_err(|source| LedgerError { doing: "read", source })?;
+    Ok(loaded.book.would_take(node, id))
+}
+
 /// What the file says.
 struct Loaded {
     book: Book,

@@ -5,9 +5,10 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::time::{Duration, Instant};
 
-use orch_server::{Certificates, Keys, SitePlace, Specs};
+use orch_model::token::{Refusal, read};
+use orch_server::{Certificates, Keys, Revoked, SitePlace, Specs, judge_token};
 
-use crate::scene::{Scene, write};
+use crate::scene::{A, B, Scene, node, write};
 
 #[test]
 fn a_new_key_signs_even_where_the_clock_was_set_back() {
@@ -73,4 +74,32 @@ fn a_site_behind_a_link_is_the_one_that_the_link_leads_to_now() {
     assert!(specs.accepts_legacy_tokens());
     write(&other.join("site.yaml"), "name: lab\n");
     assert!(specs.catch_up() && !specs.accepts_legacy_tokens(), "and the kernel tells of that one now");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_said_of_a_token_is_what_its_node_would_be_told_and_changes_nothing() {
+    let path = Scene::without_server().folder.ledger_path();
+    let id = |token: &str| read(token).unwrap().jti.unwrap();
+    let scene = Scene::new();
+    let (first, of_b) = (scene.token(A), scene.token(B));
+    assert_eq!(judge_token(&path, &node(A), id(&first)).unwrap(), Ok(()), "there is no ledger yet");
+    assert!(!path.exists(), "and none is made");
+    let path = scene.folder.ledger_path();
+    let second = scene.fetch(A, &first).await.next.spec.expose().to_owned();
+    assert_eq!(judge_token(&path, &node(A), id(&first)).unwrap(), Ok(()), "it may be repeated");
+    scene.fetch(A, &second).await;
+    scene.operator().revoke(&Revoked::Chain(id(&of_b).chain)).await.unwrap();
+    let before = fs::read(&path).unwrap();
+    for (name, token, said) in [
+        (A, &first, Err(Refusal::UsedUp)),
+        (A, &second, Ok(())),
+        (A, &scene.token(A), Ok(())),
+        (B, &of_b, Err(Refusal::Revoked)),
+        (B, &scene.token(B), Ok(())),
+    ] {
+        assert_eq!(judge_token(&path, &node(name), id(token)).unwrap(), said, "{name}");
+    }
+    assert_eq!(fs::read(&path).unwrap(), before);
+    assert_eq!(scene.operator().record(&node(A), None).await.unwrap().alarm, None, "nobody misused it");
+    assert_eq!(scene.spec(A, &first).await.code(), "E302", "as it was said");
 }
