@@ -1,6 +1,7 @@
 //! The certificates by which nodes know the server: the one that it shows, and the one that it will show after that, so
 //! that every node knows the next one before it is used.
 
+use std::fs::File;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -73,24 +74,16 @@ struct WrittenIdentity {
 impl Certificates {
     /// The certificates of this server, made when they are needed for the first time.
     pub fn of(folder: &ServerFolder) -> Result<Self, CertificateError> {
-        let path = folder.certificates();
-        let failed = |source| CertificateError::File { path: path.clone(), source };
-        folder.make().map_err(failed)?;
-        let _lock = lock(&path.with_extension("lock")).map_err(failed)?;
-        if let Some(text) = read(&path).map_err(failed)? {
-            return Self::parse(&text).ok_or(CertificateError::Broken { path });
-        }
-        let made = Self { current: Identity::make()?, next: Identity::make()? };
-        replace(&path, &made.text()).map_err(failed)?;
-        Ok(made)
+        Kept::lock(folder)?.read_or_make()
     }
 
     /// Makes the next one the current one, and a new next one. Nodes that were told both go on.
     pub fn rotate(folder: &ServerFolder) -> Result<Self, CertificateError> {
-        let before = Self::of(folder)?;
-        let path = folder.certificates();
+        // Nobody else rotates in between: what he told nodes to expect would be lost.
+        let kept = Kept::lock(folder)?;
+        let before = kept.read_or_make()?;
         let rotated = Self { current: before.next, next: Identity::make()? };
-        replace(&path, &rotated.text()).map_err(|source| CertificateError::File { path, source })?;
+        kept.write(&rotated)?;
         Ok(rotated)
     }
 
@@ -123,6 +116,40 @@ impl Certificates {
     fn text(&self) -> Zeroizing<Vec<u8>> {
         let written = Written { current: self.current.written(), next: self.next.written() };
         Zeroizing::new(serde_json::to_vec(&written).expect("text can be written as JSON"))
+    }
+}
+
+/// Where they are kept, for as long as nobody else may write there.
+struct Kept {
+    path: PathBuf,
+    _lock: File,
+}
+
+impl Kept {
+    fn lock(folder: &ServerFolder) -> Result<Self, CertificateError> {
+        let path = folder.certificates();
+        match folder.make().and_then(|()| lock(&path.with_extension("lock"))) {
+            Ok(lock) => Ok(Self { path, _lock: lock }),
+            Err(source) => Err(CertificateError::File { path, source }),
+        }
+    }
+
+    fn read_or_make(&self) -> Result<Certificates, CertificateError> {
+        if let Some(text) = read(&self.path).map_err(|source| self.failed(source))? {
+            let broken = || CertificateError::Broken { path: self.path.clone() };
+            return Certificates::parse(&text).ok_or_else(broken);
+        }
+        let made = Certificates { current: Identity::make()?, next: Identity::make()? };
+        self.write(&made)?;
+        Ok(made)
+    }
+
+    fn write(&self, certificates: &Certificates) -> Result<(), CertificateError> {
+        replace(&self.path, &certificates.text()).map_err(|source| self.failed(source))
+    }
+
+    fn failed(&self, source: io::Error) -> CertificateError {
+        CertificateError::File { path: self.path.clone(), source }
     }
 }
 

@@ -11,7 +11,7 @@ use rustix::rand::{GetRandomFlags, getrandom};
 use thiserror::Error;
 use zeroize::Zeroizing;
 
-use crate::files::{lock, make_folder, replace};
+use crate::files::{lock, make_folder, replace, sync_folder_of};
 use crate::folder::ServerFolder;
 
 /// The keys cannot be had.
@@ -72,14 +72,19 @@ impl Keys {
         self.make()
     }
 
-    /// Takes a key away: tokens that it signed are not believed any more. Whether there was one of that name.
+    /// Takes a key away: tokens that it signed are not believed any more, not even after a power cut. Whether there was one
+    /// of that name.
     pub fn retire(&self, key: &KeyName) -> Result<bool, KeyError> {
         let _lock = self.lock()?;
-        match fs::remove_file(self.folder.join(key.as_str())) {
-            Ok(()) => Ok(true),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-            Err(error) => Err(self.failed(error)),
-        }
+        let path = self.folder.join(key.as_str());
+        let was_there = match fs::remove_file(&path) {
+            Ok(()) => true,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => false,
+            Err(error) => return Err(self.failed(error)),
+        };
+        // Also where it was gone: whoever removed it may not have come as far as this.
+        sync_folder_of(&path).map_err(|error| self.failed(error))?;
+        Ok(was_there)
     }
 
     fn lock(&self) -> Result<fs::File, KeyError> {
@@ -91,10 +96,14 @@ impl Keys {
     fn make(&self) -> Result<KeyName, KeyError> {
         let mut bytes = Zeroizing::new([0; 32]);
         getrandom(&mut *bytes, GetRandomFlags::empty()).map_err(|error| self.failed(error.into()))?;
-        let name = format!("k{}", Timestamp::now().as_microsecond());
-        let id: KeyName = name.parse().expect("digits are a key name");
+        let last = self.read()?.current().map(|key| key.id().clone());
+        let id = name_after(
+            last.as_ref(),
+            u64::try_from(Timestamp::now().as_microsecond()).unwrap_or_default(),
+        )
+        .ok_or_else(|| self.failed(io::Error::other("no name is left that comes after the last one")))?;
         let text = SigningKey::new(id.clone(), bytes).expose();
-        replace(&self.folder.join(&name), text.as_bytes()).map_err(|error| self.failed(error))?;
+        replace(&self.folder.join(id.as_str()), text.as_bytes()).map_err(|error| self.failed(error))?;
         Ok(id)
     }
 
@@ -109,7 +118,11 @@ impl Keys {
             let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
             let is_key = !name.starts_with('.') && path.extension().is_none_or(|ending| ending != "new");
             let Some(id) = is_key.then(|| name.parse().ok()).flatten() else { continue };
-            let text = fs::read_to_string(&path).map(Zeroizing::new).map_err(|error| self.failed(error))?;
+            let text = match fs::read_to_string(&path).map(Zeroizing::new) {
+                // It was retired a moment ago.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                text => text.map_err(|error| self.failed(error))?,
+            };
             let key = SigningKey::parse(id, &text);
             keys.push(key.map_err(|why| KeyError::NotAKey { path: path.clone(), why })?);
         }
@@ -118,5 +131,46 @@ impl Keys {
 
     fn failed(&self, source: io::Error) -> KeyError {
         KeyError::File { path: self.folder.clone(), source }
+    }
+}
+
+/// A name that comes after the last one, also where the clock was set back since, or somebody else has named that one.
+fn name_after(last: Option<&KeyName>, now: u64) -> Option<KeyName> {
+    let text = last.map_or("", KeyName::as_str);
+    let stem = text.trim_end_matches(|c: char| c.is_ascii_digit());
+    let counted = text[stem.len()..].parse::<u64>().ok().and_then(|number| number.checked_add(1));
+    let names = [
+        Some(format!("k{now}")),
+        counted.map(|next| format!("{stem}{}", next.max(now))),
+        counted.map(|next| format!("{stem}{next}")),
+        Some(format!("{text}.k{now}")),
+    ];
+    names.into_iter().flatten().filter_map(|name| name.parse().ok()).find(|name| Some(name) > last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_of_a_new_key_comes_after_the_last_one_whatever_the_clock_says() {
+        for (last, now, name) in [
+            ("", 50, "k50"),
+            ("k40", 50, "k50"),
+            ("k50", 50, "k51"),
+            ("k60", 50, "k61"),
+            // More digits would come before fewer.
+            ("k99", 50, "k99.k50"),
+            ("k99.k50", 60, "k99.k60"),
+            ("k99.k70", 60, "k99.k71"),
+            ("main", 50, "main.k50"),
+            ("a", 50, "k50"),
+        ] {
+            let last: Option<KeyName> = last.parse().ok();
+            let found = name_after(last.as_ref(), now);
+            assert_eq!(found.as_ref().map(KeyName::as_str), Some(name), "{last:?}");
+        }
+        let longest: KeyName = "z".repeat(128).parse().unwrap();
+        assert_eq!(name_after(Some(&longest), 50), None);
     }
 }

@@ -20,7 +20,7 @@ pub struct TokenStanding {
     pub alarm: Option<Alarm>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Book {
     nodes: BTreeMap<Identity, TokenStanding>,
     revoked_chains: BTreeSet<Chain>,
@@ -28,28 +28,30 @@ pub(super) struct Book {
 }
 
 impl Book {
-    /// Whether a token that is shown is taken, and if so, whether that is news.
-    pub(super) fn show(&mut self, node: &Identity, id: TokenId, now: u64) -> Result<bool, Refusal> {
+    /// Whether a token would be taken if it were shown now.
+    pub(super) fn would_take(&self, node: &Identity, id: TokenId) -> Result<(), Refusal> {
         let is_revoked = self.revoked_chains.contains(&id.chain)
             || self.revoked_until.get(node).is_some_and(|until| id.chain <= *until);
         if is_revoked {
             return Err(Refusal::Revoked);
         }
-        let Some(standing) = self.nodes.get_mut(node) else {
-            self.nodes.insert(node.clone(), TokenStanding { last: id, since: now, alarm: None });
-            return Ok(true);
-        };
         // Of another chain the later one counts: the node was enrolled anew.
-        match id.cmp(&standing.last) {
-            std::cmp::Ordering::Less => Err(Refusal::UsedUp),
-            std::cmp::Ordering::Equal => Ok(false),
-            std::cmp::Ordering::Greater => {
-                let is_enrolled_anew = id.chain != standing.last.chain;
-                let alarm = standing.alarm.filter(|_| !is_enrolled_anew);
-                *standing = TokenStanding { last: id, since: now, alarm };
-                Ok(true)
-            }
+        let is_used_up = self.nodes.get(node).is_some_and(|standing| id < standing.last);
+        if is_used_up { Err(Refusal::UsedUp) } else { Ok(()) }
+    }
+
+    /// Whether a token that is shown is taken, and if so, whether that is news.
+    pub(super) fn show(&mut self, node: &Identity, id: TokenId, now: u64) -> Result<bool, Refusal> {
+        self.would_take(node, id)?;
+        let before = self.nodes.get(node);
+        if before.is_some_and(|standing| standing.last == id) {
+            return Ok(false);
         }
+        // Whoever enrolled it anew has seen to the alarm.
+        let alarm =
+            before.filter(|standing| standing.last.chain == id.chain).and_then(|standing| standing.alarm);
+        self.nodes.insert(node.clone(), TokenStanding { last: id, since: now, alarm });
+        Ok(true)
     }
 
     /// Takes note of a token that was used up and shown all the same. Whether that is news: one of a chain that the node
@@ -97,12 +99,22 @@ impl Book {
         let chains = self.revoked_chains.iter().map(|chain| Revoked::Chain(*chain));
         let nodes = self.revoked_until.iter().map(|(node, until)| Revoked::Node(node.clone(), *until));
         entries.extend(chains.chain(nodes).map(|what| Entry::Revoked { what, at: 0 }));
-        let line = |entry: &Entry| {
-            let mut line = serde_json::to_vec(entry).expect("an entry can be written as JSON");
-            line.push(b'\n');
-            line
-        };
-        entries.iter().flat_map(line).collect()
+        entries.iter().flat_map(Entry::line).collect()
+    }
+
+    /// How many lines that file has.
+    pub(super) fn lines(&self) -> usize {
+        let alarms = self.nodes.values().filter(|standing| standing.alarm.is_some()).count();
+        self.nodes.len() + alarms + self.revoked_chains.len() + self.revoked_until.len()
+    }
+
+    /// Takes over what a line says.
+    pub(super) fn take_over(&mut self, entry: &Entry) {
+        match entry {
+            Entry::Used { node, id, at } => drop(self.show(node, *id, *at)),
+            Entry::Misused { node, id, at } => drop(self.is_new_misuse(node, *id, *at)),
+            Entry::Revoked { what, .. } => self.revoke(what),
+        }
     }
 }
 
@@ -129,6 +141,7 @@ mod tests {
             (id(2, 0), Ok(true)),
             (id(1, 6), Err(Refusal::UsedUp)),
         ] {
+            assert_eq!(book.would_take(&node, shown), taken.map(|_| ()), "{shown}");
             assert_eq!(book.show(&node, shown, 0), taken, "{shown}");
         }
         assert!(!book.is_new_misuse(&node, id(1, 6), 0), "the node was enrolled anew since");

@@ -2,12 +2,17 @@
 //! also after the server was killed: nothing is answered before that is on disk.
 
 mod book;
+mod disk;
+mod scribe;
+#[cfg(test)]
+mod tests;
 mod writer;
 
 use std::collections::BTreeMap;
-use std::io;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use orch_model::Identity;
 use orch_model::token::{Chain, Refusal, TokenId};
@@ -17,9 +22,11 @@ use thiserror::Error;
 use crate::files;
 use book::Book;
 pub use book::TokenStanding;
+use disk::{Disk, Put};
+use scribe::Scribe;
 use writer::Writer;
 
-/// How many lines there may be beyond those that say something new before the file is written anew.
+/// How many lines there may be beyond twice those that say something new before the file is written anew.
 const SLACK: usize = 1000;
 
 /// The ledger cannot be used.
@@ -61,24 +68,40 @@ enum Entry {
     Revoked { what: Revoked, at: u64 },
 }
 
+impl Entry {
+    fn line(&self) -> Vec<u8> {
+        let mut line = serde_json::to_vec(self).expect("an entry can be written as JSON");
+        line.push(b'\n');
+        line
+    }
+}
+
 /// Which tokens were used. Whoever has it open is the only one.
 #[derive(Debug)]
 pub struct Ledger {
-    book: Mutex<Book>,
+    book: Arc<Mutex<Book>>,
     writer: Writer,
 }
 
 impl Ledger {
     /// Opens the ledger of a server. The caller is the one who may.
     pub fn open(path: &Path) -> Result<Self, LedgerError> {
+        Self::open_with(path, disk::put)
+    }
+
+    fn open_with(path: &Path, put: Put) -> Result<Self, LedgerError> {
         let failed = |doing| move |source| LedgerError { doing, source };
-        let Loaded { book, lines, is_cut_off } = load(path).map_err(failed("read"))?;
+        let Loaded { book, mut lines, is_cut_off } = load(path).map_err(failed("read"))?;
         // What comes after half a line would be taken for its end.
-        if is_cut_off || lines > 2 * book.len() + SLACK {
+        if is_cut_off || is_worth_writing_anew(lines, &book) {
             files::replace(path, &book.text()).map_err(failed("written"))?;
+            lines = book.lines();
         }
-        let writer = Writer::open(path).map_err(failed("opened"))?;
-        Ok(Self { book: Mutex::new(book), writer })
+        let disk = Disk::open(path, put).map_err(failed("opened"))?;
+        let book = Arc::new(Mutex::new(book));
+        let scribe = Scribe::new(disk, Arc::clone(&book), lines);
+        let writer = Writer::start(scribe).map_err(failed("opened"))?;
+        Ok(Self { book, writer })
     }
 
     /// Takes a token that a node shows, which was signed by us: it must not be followed by one that was shown already.
@@ -132,6 +155,13 @@ pub fn read(path: &Path) -> Result<BTreeMap<Identity, TokenStanding>, LedgerErro
     Ok(loaded.book.into_standings())
 }
 
+/// Whether a token would be taken if its node showed it now, by what is on disk. It is not shown by that: nothing is used up,
+/// and there is no alarm. Whether it was signed by us, and for this node, is not known here.
+pub fn judge(path: &Path, node: &Identity, id: TokenId) -> Result<Result<(), Refusal>, LedgerError> {
+    let loaded = load(path).map_err(|source| LedgerError { doing: "read", source })?;
+    Ok(loaded.book.would_take(node, id))
+}
+
 /// What the file says.
 struct Loaded {
     book: Book,
@@ -140,19 +170,27 @@ struct Loaded {
     is_cut_off: bool,
 }
 
+/// Whether most of the lines of the file say nothing any more.
+fn is_worth_writing_anew(lines: usize, book: &Book) -> bool {
+    lines > 2 * book.lines() + SLACK
+}
+
 fn load(path: &Path) -> io::Result<Loaded> {
-    let text = files::read(path)?.unwrap_or_default();
-    let mut book = Book::default();
-    let mut lines = 0;
-    for line in text.split_inclusive(|byte| *byte == b'\n').filter(|line| line.ends_with(b"\n")) {
-        match serde_json::from_slice(line) {
-            Ok(Entry::Used { node, id, at }) => drop(book.show(&node, id, at)),
-            Ok(Entry::Misused { node, id, at }) => drop(book.is_new_misuse(&node, id, at)),
-            Ok(Entry::Revoked { what, .. }) => book.revoke(&what),
-            Err(error) => return Err(io::Error::new(io::ErrorKind::InvalidData, error)),
+    let mut loaded = Loaded { book: Book::default(), lines: 0, is_cut_off: false };
+    let mut file = match File::open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(loaded),
+        file => BufReader::new(file?),
+    };
+    let mut line = Vec::new();
+    while file.read_until(b'\n', &mut line)? > 0 {
+        if !line.ends_with(b"\n") {
+            loaded.is_cut_off = true;
+            break;
         }
-        lines += 1;
+        let entry = serde_json::from_slice(&line);
+        loaded.book.take_over(&entry.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?);
+        loaded.lines += 1;
+        line.clear();
     }
-    let is_cut_off = !text.is_empty() && !text.ends_with(b"\n");
-    Ok(Loaded { book, lines, is_cut_off })
+    Ok(loaded)
 }

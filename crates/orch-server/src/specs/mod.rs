@@ -17,8 +17,10 @@ use snapshot::Snapshot;
 use watch::{Stamp, Watch};
 pub(crate) use words::Worded;
 
-/// How often the files are looked at where the kernel does not tell of their changes.
+/// How often the files are looked at where the kernel does not tell of all their changes.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// How often where it does: what is behind a link may be another folder now, and the kernel tells of the one that was.
+const LOOK_ANYWAY_EVERY: Duration = Duration::from_secs(2);
 
 /// The site cannot be served.
 #[derive(Debug, Error)]
@@ -64,20 +66,33 @@ struct Watching {
     watch: Option<Watch>,
     looked: Instant,
     seen: Stamp,
+    /// How the files looked the last time, where that was not as when they were read.
+    suspected: Option<Stamp>,
     /// Why the last change was not taken over.
     trouble: Option<String>,
 }
 
 impl Watching {
     fn has_changed(&mut self, place: &SitePlace) -> bool {
-        if let Some(watch) = &mut self.watch {
-            return watch.has_changed();
-        }
-        if self.looked.elapsed() < LOOK_EVERY {
+        self.was_told() || self.has_seen(place)
+    }
+
+    fn was_told(&mut self) -> bool {
+        self.watch.as_mut().is_some_and(Watch::has_changed)
+    }
+
+    /// Whether the files look otherwise than when they were read, and twice the same: somebody may still be writing.
+    fn has_seen(&mut self, place: &SitePlace) -> bool {
+        let is_told = self.watch.as_ref().is_some_and(|watch| watch.is_complete);
+        let is_calm = is_told && self.suspected.is_none();
+        if self.looked.elapsed() < if is_calm { LOOK_ANYWAY_EVERY } else { LOOK_EVERY } {
             return false;
         }
         self.looked = Instant::now();
-        self.seen != Stamp::of(place)
+        let found = Some(Stamp::of(place)).filter(|found| *found != self.seen);
+        let is_steady = found.is_some() && found == self.suspected;
+        self.suspected = found;
+        is_steady
     }
 }
 
@@ -89,7 +104,7 @@ impl Specs {
         let seen = Stamp::of(&place);
         let snapshot = Snapshot::new(read(&place)?);
         let trouble = snapshot.trouble();
-        let watching = Watching { watch, looked: Instant::now(), seen, trouble };
+        let watching = Watching { watch, looked: Instant::now(), seen, suspected: None, trouble };
         Ok(Self { place, now: RwLock::new(Arc::new(snapshot)), watch: Mutex::new(watching) })
     }
 
@@ -130,11 +145,9 @@ impl Specs {
     }
 
     fn take_over(&self, watching: &mut Watching) -> Result<(), SiteError> {
-        // A folder may be new.
-        if let Some(watch) = &mut watching.watch {
-            watch.extend(&self.place);
-        }
-        watching.seen = Stamp::of(&self.place);
+        // A folder may be new, or another one than before.
+        watching.watch = Watch::over(&self.place);
+        (watching.seen, watching.suspected) = (Stamp::of(&self.place), None);
         let taken = read(&self.place).and_then(|sources| {
             let snapshot = Snapshot::new(sources);
             match snapshot.trouble() {
@@ -166,4 +179,40 @@ fn read(place: &SitePlace) -> Result<orch_model::Sources, SiteError> {
         Some(file) => load::with_manifest(&site, file)?,
         None => site,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use super::*;
+
+    fn write(root: &Path, path: &str, text: &str) {
+        let path = root.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    #[test]
+    fn an_edit_that_the_kernel_cannot_tell_of_is_seen_all_the_same() {
+        let base = tempfile::TempDir::new().unwrap();
+        let root = base.path().join("site");
+        write(&root, "site.yaml", "name: lab\n");
+        let specs = Specs::of(SitePlace { root: root.clone(), manifest: None }).unwrap();
+        assert!(specs.watching().watch.as_ref().is_none_or(|watch| watch.is_complete));
+        // As where the user has no watches left: none is set.
+        let nowhere = SitePlace { root: base.path().join("absent"), manifest: None };
+        specs.watching().watch = Watch::over(&nowhere);
+        assert!(specs.watching().watch.as_ref().is_none_or(|watch| !watch.is_complete));
+        assert!(!specs.catch_up() && !specs.accepts_legacy_tokens());
+        write(&root, "site.yaml", "name: lab\nserver: { accept_legacy_tokens: true }\n");
+        let edited = Instant::now();
+        while !specs.catch_up() {
+            assert!(edited.elapsed() < Duration::from_secs(20), "nobody has seen it");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        assert!(specs.accepts_legacy_tokens());
+        assert!(specs.watching().watch.as_ref().is_none_or(|watch| watch.is_complete), "it was tried again");
+    }
 }

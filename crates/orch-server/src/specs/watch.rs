@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use orch_model::{Digest, FileKind};
 use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
+use rustix::io::Errno;
 
 use super::SitePlace;
 
@@ -14,30 +15,30 @@ use super::SitePlace;
 #[derive(Debug)]
 pub(super) struct Watch {
     told: OwnedFd,
+    /// Whether it tells of all of them.
+    pub(super) is_complete: bool,
 }
 
 impl Watch {
-    /// Has the kernel tell; nothing where it cannot.
+    /// Has the kernel tell of the folders as they are now; nothing where it cannot. A file counts once it was written to its
+    /// end: half of one may make sense, and not the one that was meant.
     pub(super) fn over(place: &SitePlace) -> Option<Self> {
-        let told = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).ok()?;
-        let mut watch = Self { told };
-        watch.extend(place);
-        Some(watch)
-    }
-
-    /// Has it tell of folders that are new, too. A file counts once it was written to its end: half of one may make sense,
-    /// and not the one that was meant.
-    pub(super) fn extend(&mut self, place: &SitePlace) {
         let flags = WatchFlags::CLOSE_WRITE
             | WatchFlags::CREATE
             | WatchFlags::DELETE
             | WatchFlags::MOVED_FROM
             | WatchFlags::MOVED_TO;
-        let elsewhere = place.manifest.as_deref().and_then(Path::parent).map(Path::to_owned);
-        for folder in folders(&place.root).into_iter().chain(elsewhere) {
-            // One that is not there is looked for again when something changes above it.
-            let _ = inotify::add_watch(&self.told, folder, flags);
+        let told = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).ok()?;
+        let mut is_complete = true;
+        for folder in folders(&place.root).into_iter().chain(folder_of(place.manifest.as_deref())) {
+            is_complete &= match inotify::add_watch(&told, &folder, flags) {
+                // It is told of when it is made, by the one above it.
+                Err(Errno::NOENT) => folder != place.root && folder.starts_with(&place.root),
+                // There are only so many for each user.
+                watched => watched.is_ok(),
+            };
         }
+        Some(Self { told, is_complete })
     }
 
     /// Whether something was told since the last time.
@@ -80,4 +81,11 @@ fn folders(root: &Path) -> Vec<PathBuf> {
     folders.sort();
     folders.dedup();
     folders
+}
+
+/// The folder that a file is in.
+fn folder_of(file: Option<&Path>) -> Option<PathBuf> {
+    let folder = file?.parent()?;
+    // The parent of a name alone has no name.
+    Some(if folder.as_os_str().is_empty() { ".".into() } else { folder.to_owned() })
 }

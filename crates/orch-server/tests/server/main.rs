@@ -7,6 +7,7 @@
 mod answers;
 mod client;
 mod hostile;
+mod keeping;
 mod scene;
 mod secrecy;
 mod tokens;
