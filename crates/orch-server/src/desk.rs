@@ -11,7 +11,7 @@ use thiserror::Error;
 
 use crate::certificate::{CertificateError, Certificates};
 use crate::events::Events;
-use crate::folder::ServerFolder;
+use crate::folder::{Office, ServerFolder};
 use crate::keys::{KeyError, Keys};
 use crate::ledger::{Ledger, LedgerError, Revoked, ShowError};
 use crate::metrics::{Gauges, Metrics};
@@ -85,11 +85,18 @@ pub struct Desk {
     clock: Clock,
     /// Tells this start of the server from every other.
     instance: u64,
+    /// Given up last: whoever has it next finds a ledger that nobody else writes.
+    _office: Office,
 }
 
 impl Desk {
-    /// Opens the desk of a site's server. The caller holds the office.
-    pub fn open(folder: &ServerFolder, place: SitePlace, clock: Clock) -> Result<Self, DeskError> {
+    /// Opens the desk of a site's server, which keeps the office until the last who asks it has gone.
+    pub fn open(
+        folder: &ServerFolder,
+        place: SitePlace,
+        clock: Clock,
+        office: Office,
+    ) -> Result<Self, DeskError> {
         let keys = Keys::of(folder);
         Ok(Self {
             specs: Specs::of(place)?,
@@ -103,6 +110,7 @@ impl Desk {
             folder: folder.clone(),
             clock,
             // JSON numbers are exact up to here, whoever reads them.
+            _office: office,
             instance: Digest::of(&new_chain()).as_number() >> 11,
         })
     }

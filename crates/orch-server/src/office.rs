@@ -47,7 +47,6 @@ pub struct InOffice {
     server: Server,
     tasks: Mutex<Vec<JoinHandle<()>>>,
     listening: Mutex<BTreeMap<String, Listening>>,
-    _office: Office,
 }
 
 /// A place where nodes are listened to.
@@ -64,7 +63,7 @@ impl Drop for Listening {
 }
 
 impl Drop for InOffice {
-    /// Nobody serves without the office: another one may take it now.
+    /// Whoever is under way is cut off, and with the last of them the office is given up.
     fn drop(&mut self) {
         let tasks = self.tasks.get_mut().expect("nobody panics while holding this");
         tasks.iter().for_each(JoinHandle::abort);
@@ -94,7 +93,7 @@ impl InOffice {
         office: Office,
         socket: UnixListener,
     ) -> Result<Self, OfficeError> {
-        let desk = Arc::new(Desk::open(folder, place, clock)?);
+        let desk = Arc::new(Desk::open(folder, place, clock, office)?);
         let certificates = Certificates::of(folder)?;
         let server = Server::new(desk, &certificates, limits, tell)?;
         let (watching, operator) = (server.clone(), server.clone());
@@ -102,7 +101,7 @@ impl InOffice {
             tokio::spawn(async move { watching.watch_site().await }),
             tokio::spawn(async move { operator.serve_operator(socket).await }),
         ];
-        Ok(Self { server, tasks: Mutex::new(tasks), listening: Mutex::default(), _office: office })
+        Ok(Self { server, tasks: Mutex::new(tasks), listening: Mutex::default() })
     }
 
     /// Listens to nodes here, until the server ends.

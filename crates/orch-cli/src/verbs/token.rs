@@ -7,7 +7,9 @@ use std::path::Path;
 use orch_model::Identity;
 use orch_model::token::{Chain, Claims, Demand, TokenId, read, verify};
 use orch_run::ExitCode;
-use orch_server::{Keys, Minter, Revoked, ServerFolder, SitePlace, Specs, read_ledger, revoke, system_clock};
+use orch_server::{
+    Keys, Minter, Revoked, ServerFolder, SitePlace, Specs, judge_token, read_ledger, revoke, system_clock,
+};
 use serde_json::json;
 use uuid::Uuid;
 
@@ -88,22 +90,17 @@ fn inspect(served: &Served, file: Option<&Path>, output: &Output) -> Result<Exit
         now: (system_clock())(),
         accept_legacy: served.accepts_legacy_tokens,
     };
-    let verdict = verify(text.trim(), &ring, &demand).map(|_| ()).and_then(|()| used_up(folder, &claims));
+    let verdict = match (verify(text.trim(), &ring, &demand), claims.jti) {
+        (Ok(_), Some(id)) => {
+            judge_token(&folder.ledger_path(), &claims.n, id).map_err(|error| Failure::server(&error))?
+        }
+        (verified, _) => verified.map(|_| ()),
+    };
     let words =
         verdict.map_or_else(|refusal| format!("{} ({})", refusal, refusal.code()), |()| "good".to_owned());
     let shown = serde_json::to_string_pretty(&claims).unwrap_or_default();
     output.answer(&format!("{shown}\n{words}"), &json!({ "claims": claims, "verdict": words }));
     Ok(if verdict.is_ok() { ExitCode::Done } else { ExitCode::Failed })
-}
-
-/// Whether one that follows a token was shown already, by what is on disk.
-fn used_up(folder: &ServerFolder, claims: &Claims) -> Result<(), orch_model::token::Refusal> {
-    let standings = read_ledger(&folder.ledger_path()).unwrap_or_default();
-    let last = standings.get(&claims.n).map(|standing| standing.last);
-    match (last, claims.jti) {
-        (Some(last), Some(id)) if id < last => Err(orch_model::token::Refusal::UsedUp),
-        _ => Ok(()),
-    }
 }
 
 /// What is to be taken back: everything that a node was given until now, or one chain.

@@ -82,7 +82,7 @@ async fn a_site_that_never_made_sense_is_an_error_of_its_own() {
     write(&scene.site("manifests/broken.yaml"), "schema_version: 2\nname: broken\nnodes: [{ name: a }]\n");
     let mut scene = scene;
     scene.server.take().unwrap().end().await;
-    scene.start(limits());
+    scene.start(&limits());
     let answer = scene.spec("broken.a@h", &scene.token("broken.a@h")).await;
     assert_eq!((answer.status, answer.code().as_str()), (422, "E400"));
     assert_eq!(scene.spec(A, &scene.token(A)).await.status, 200, "a broken neighbour stops nobody");
@@ -106,7 +106,7 @@ async fn a_report_is_kept_shown_to_the_operator_and_survives_the_server() {
     assert_eq!(tell(&scene, A, report, &result(&answer)).await, 204, "said twice is said once");
     // Dropped and not ended: as good as killed.
     drop(scene.server.take());
-    scene.start(limits());
+    scene.start(&limits());
     let after = scene.operator().record(&node(A), None).await.unwrap();
     let reported = after.reported.unwrap();
     assert_eq!(
@@ -205,7 +205,7 @@ async fn no_token_that_was_used_up_works_again_after_the_server_was_killed_at_an
         tokio::time::sleep(Duration::from_micros(700 * round)).await;
         drop(scene.server.take());
         let is_answered = asking.await.unwrap().is_some_and(|answer| answer.status == 200);
-        scene.start(limits());
+        scene.start(&limits());
         if is_answered && let Some(before) = used.last() {
             assert_eq!(scene.spec(A, before).await.code(), "E302", "round {round}: its successor was shown");
         }
@@ -246,7 +246,7 @@ async fn results_are_numbered_over_the_life_of_servers() {
         let before = scene.operator().record(&node(A), None).await.unwrap();
         assert_eq!(before.results(), count);
         scene.server.take().unwrap().end().await;
-        scene.start(limits());
+        scene.start(&limits());
         let after = scene.operator().record(&node(A), None).await.unwrap();
         assert!(after.results() == count && after.server != before.server);
     }

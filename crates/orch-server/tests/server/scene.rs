@@ -30,10 +30,10 @@ pub(crate) struct Scene {
 
 impl Scene {
     pub(crate) fn new() -> Self {
-        Self::with(limits())
+        Self::with(&limits())
     }
 
-    pub(crate) fn with(limits: Limits) -> Self {
+    pub(crate) fn with(limits: &Limits) -> Self {
         let mut scene = Self::without_server();
         scene.start(limits);
         scene
@@ -61,8 +61,8 @@ impl Scene {
     }
 
     /// Starts the server, after it was ended or dropped.
-    pub(crate) fn start(&mut self, limits: Limits) {
-        let (server, address) = serve(self.base.path(), limits, self.clock());
+    pub(crate) fn start(&mut self, limits: &Limits) {
+        let (server, address) = serve(self.base.path(), limits, &self.clock());
         self.is_served_at(address);
         self.server = Some(server);
     }
@@ -118,9 +118,20 @@ impl Scene {
 }
 
 /// Serves the site below a folder, and says where.
-pub(crate) fn serve(base: &Path, limits: Limits, clock: Clock) -> (InOffice, SocketAddr) {
+pub(crate) fn serve(base: &Path, limits: &Limits, clock: &Clock) -> (InOffice, SocketAddr) {
     let place = SitePlace { root: base.join("site"), manifest: None };
-    let server = InOffice::enter(&folder(base), place, limits, clock, nobody()).unwrap().unwrap();
+    // One that was dropped gives up the office when the last whom it served is cut off.
+    let enter =
+        || InOffice::enter(&folder(base), place.clone(), limits.clone(), clock.clone(), nobody()).unwrap();
+    let wait = |_| std::thread::sleep(Duration::from_millis(5));
+    let server = (0..2000)
+        .find_map(|round| {
+            enter().or_else(|| {
+                wait(round);
+                None
+            })
+        })
+        .unwrap();
     let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let address = listener.local_addr().unwrap();
     server.listen(listener).unwrap();

@@ -64,7 +64,7 @@ fn scene() -> Scene {
         - { name: a, type: vm, spec: alpha, preset: small, image: any }\n  \
         - { name: b, type: vm, spec: beta, preset: small, image: any }\n";
     write(&scene.site("manifests/m.yaml"), manifest);
-    scene.start(limits());
+    scene.start(&limits());
     scene
 }
 

@@ -90,7 +90,7 @@ async fn what_is_revoked_is_refused_and_stays_so() {
         }
         assert_eq!(scene.spec(A, &scene.token(A)).await.status, 200, "others are not");
         scene.server.take().unwrap().end().await;
-        scene.start(limits());
+        scene.start(&limits());
     }
 }
 

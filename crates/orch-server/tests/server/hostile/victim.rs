@@ -75,7 +75,8 @@ fn a_server_in_a_process_of_its_own() {
     let _inside = runtime.enter();
     let wait = Duration::from_secs(20);
     let limits = Limits { connections, wait, ..crate::scene::patience_of(PATIENCE) };
-    let (_server, address) = serve(Path::new(&base), limits, Arc::new(|| NOW));
+    let clock: orch_server::Clock = Arc::new(|| NOW);
+    let (_server, address) = serve(Path::new(&base), &limits, &clock);
     println!("\n{LISTENING}{address}");
     // Whoever started it is gone then.
     let _ = std::io::stdin().read(&mut [0]);
