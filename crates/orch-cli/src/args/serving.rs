@@ -19,7 +19,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "N", default_value_t = 2048, value_parser = clap::value_parser!(u32).range(16..=100_000))]
     pub(crate) connections: u32,
     /// Show the next certificate from now on, which every node that fetched lately knows already, make another next one,
-    /// and end. A server that runs takes it over with SIGHUP.
+    /// and end. A server that runs takes it over at once.
     #[arg(long, conflicts_with_all = ["listen", "connections"])]
     pub(crate) rotate_cert: bool,
     /// How lines of the access log on standard error are written.
@@ -54,7 +54,7 @@ pub(crate) enum TokenArgs {
     },
     /// Show which tokens are in use.
     List,
-    /// Make a new key that signs tokens from now on, or retire an old one. A server that runs takes it over with SIGHUP.
+    /// Make a new key that signs tokens from now on, or retire an old one. A server that runs takes it over at once.
     Rotate {
         /// Take this key away: tokens that it signed are not believed any more.
         #[arg(long, value_name = "KEY")]
