@@ -13,8 +13,10 @@ use tokio::task::JoinHandle;
 use crate::failure::Failure;
 use crate::output;
 
-/// How often the networks of hosts are looked at.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// How often the networks of hosts are looked at by a run, which is waited for, and by a server that stays: nodes ask again for
+/// three seconds where nobody listens yet.
+pub(crate) const SOON: Duration = Duration::from_millis(50);
+pub(crate) const NOW_AND_THEN: Duration = Duration::from_millis(500);
 /// How often is asked whether the server that another command runs has ended.
 const ASK_EVERY: Duration = Duration::from_millis(200);
 
@@ -26,6 +28,8 @@ pub(crate) struct Service {
     pub(crate) locals: BTreeMap<HostName, Local>,
     pub(crate) limits: Limits,
     pub(crate) tell: Tell,
+    /// How often the networks of hosts are looked at.
+    pub(crate) look_every: Duration,
 }
 
 /// A server that runs for as long as a command does. Where another command has one for this site, that one serves, and this
@@ -105,7 +109,7 @@ impl Service {
             }
             tokio::select! {
                 () = is_over(ended) => return,
-                () = tokio::time::sleep(LOOK_EVERY) => {}
+                () = tokio::time::sleep(self.look_every) => {}
             }
         }
     }

@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::outlook::{Outlook, fetches};
 use crate::output;
 use crate::scene::{Reach, Scene};
-use crate::serving::{Service, Serving};
+use crate::serving::{SOON, Service, Serving};
 use crate::view::View;
 
 /// How long it may take to remove what earlier runs left.
@@ -74,6 +74,7 @@ impl Stage {
             locals: self.reach.ground.locals.clone(),
             limits: Limits::default(),
             tell: nobody(),
+            look_every: SOON,
         };
         Serving::begin(service).map(Some)
     }

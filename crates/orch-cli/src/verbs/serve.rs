@@ -21,7 +21,7 @@ use crate::failure::Failure;
 use crate::output::Output;
 use crate::runtime::block_on;
 use crate::scene;
-use crate::serving::Service;
+use crate::serving::{NOW_AND_THEN, Service};
 use crate::site;
 
 pub(crate) fn run(cli: &Cli, args: &ServeArgs, output: &Output) -> Result<ExitCode, Failure> {
@@ -40,6 +40,7 @@ pub(crate) fn run(cli: &Cli, args: &ServeArgs, output: &Output) -> Result<ExitCo
         locals: served.locals,
         limits,
         tell: log(args.log_format.into()),
+        look_every: NOW_AND_THEN,
     };
     block_on(async move { serve(&service, &listeners(args)?).await })?;
     Ok(ExitCode::Done)
