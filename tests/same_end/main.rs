@@ -13,6 +13,7 @@ mod twins;
 
 use orch_model::ApplyStatus;
 use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
 use serde_json::json;
 
 use machine::Machine;
@@ -31,20 +32,19 @@ fn settings() -> ProptestConfig {
     ProptestConfig { cases: asked, ..usual }
 }
 
-proptest! {
-    #![proptest_config(settings())]
-
-    #[test]
-    fn push_and_pull_come_to_the_same_end(
-        before in sites::plot(),
-        spec in sites::spec(),
-        furniture in machines::furniture(),
-    ) {
+#[test]
+fn push_and_pull_come_to_the_same_end() {
+    // Not by the macro: it takes the number of cases from the environment, whatever the settings say.
+    let mut runner = TestRunner::new(settings());
+    let cases = (sites::plot(), sites::spec(), machines::furniture());
+    let outcome = runner.run(&cases, |(before, spec, furniture)| {
         let twins = Twins::of(&before, &furniture);
         twins.converge();
         twins.change_spec(&spec);
         twins.converge();
-    }
+        Ok(())
+    });
+    assert!(outcome.is_ok(), "{}", outcome.unwrap_err());
 }
 
 #[test]
