@@ -110,8 +110,8 @@ impl Desk {
             folder: folder.clone(),
             clock,
             // JSON numbers are exact up to here, whoever reads them.
-            _office: office,
             instance: Digest::of(&new_chain()).as_number() >> 11,
+            _office: office,
         })
     }
 

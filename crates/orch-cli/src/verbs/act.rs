@@ -70,8 +70,8 @@ async fn carry_out(
         ask(&plan)?;
     }
     let page = Page::open(args.telling.report.as_deref())?;
-    let view = View::open(&args.telling, &goal.verb.to_string(), AfterStop::End)?;
     let serving = stage.serve(&plan)?;
+    let view = View::open(&args.telling, &goal.verb.to_string(), AfterStop::End)?;
     let report = stage.driver(&view).run(stage.run.clone(), &plan).await;
     if let Some(serving) = serving {
         serving.end().await;

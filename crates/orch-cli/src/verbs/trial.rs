@@ -41,8 +41,8 @@ async fn try_out(stage: &Stage, args: &Acting, goal: &Goal) -> Result<(TrialRepo
     refuse_to_take(&trial, &observed)?;
     let plan = stage.plan_for(goal, &observed).await?;
     let page = Page::open(args.telling.report.as_deref())?;
-    let view = View::open(&args.telling, "test", AfterStop::CleanUp)?;
     let serving = stage.serve(&plan)?;
+    let view = View::open(&args.telling, "test", AfterStop::CleanUp)?;
     let report = trial.run(&stage.driver(&view), stage.run.clone(), &plan).await;
     if let Some(serving) = serving {
         serving.end().await;
