@@ -4,6 +4,7 @@
 //! The report of a run is made from this alone, so that what is told at the end and what is told afterwards are one.
 
 use std::fmt;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Mutex;
@@ -35,6 +36,13 @@ impl RunId {
         let now = Timestamp::now();
         let share = i64::from(now.subsec_nanosecond()) * 0x1_0000 / 1_000_000_000;
         Self(format!("{}-{share:04x}", now.strftime("%Y%m%d-%H%M%S")))
+    }
+
+    /// The name after it, for a run whose name another one took that began at the very same moment.
+    fn next(&self) -> Self {
+        let (second, share) = self.0.rsplit_once('-').unwrap_or((&self.0, ""));
+        let share = u32::from_str_radix(share, 16).unwrap_or_default().saturating_add(1);
+        Self(format!("{second}-{share:04x}"))
     }
 
     fn file_name(&self) -> String {
@@ -187,11 +195,20 @@ pub struct RunJournal {
 }
 
 impl RunJournal {
-    /// Begins the journal of a run: the first line is the plan.
+    /// Begins the journal of a run: the first line is the plan. Where its name is taken it has the next one that is not.
     pub async fn begin(state: &StateDir, run: RunId, plan: &Plan) -> Result<Self, JournalFileError> {
-        let path = state.make_runs()?.join(run.file_name());
-        let file_error = |source| JournalFileError::File { path: path.clone(), source };
-        let lines = Lines::create(&path).map_err(file_error)?;
+        let runs = state.make_runs()?;
+        let mut run = run;
+        let (path, lines) = loop {
+            let path = runs.join(run.file_name());
+            match Lines::create(&path) {
+                Ok(lines) => break (path, lines),
+                Err(LinesError::Open { source, .. }) if source.kind() == io::ErrorKind::AlreadyExists => {
+                    run = run.next();
+                }
+                Err(source) => return Err(JournalFileError::File { path, source }),
+            }
+        };
         let journal = Self {
             run: run.clone(),
             path,

@@ -331,3 +331,14 @@ async fn a_report_as_json_has_the_same_facts_in_fixed_places() {
         }"#]]
     .assert_eq(&json);
 }
+
+#[tokio::test]
+async fn two_runs_that_begin_at_the_very_same_moment_have_a_journal_each() {
+    let driver = Driver::of(&memory());
+    let plan = driver.planned(&fleet("nested-test"), Verb::Create).await;
+    let name: RunId = "20260107-103000-00ff".parse().expect("it is a name");
+    let first = RunJournal::begin(&driver.state, name.clone(), &plan).await.expect("it can be begun");
+    let second = RunJournal::begin(&driver.state, name.clone(), &plan).await.expect("so can the other");
+    assert_eq!((first.run(), second.run().to_string().as_str()), (&name, "20260107-103000-0100"));
+    assert!(second.run() > first.run(), "the order of names is the order of runs");
+}
