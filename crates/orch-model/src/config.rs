@@ -15,10 +15,14 @@ use serde_json::Value as Json;
 use crate::digest::Digest;
 use crate::files::{Health, Hypervisor, Install, Rollout, RootLogin, Trigger, YesNo};
 use crate::identity::Identity;
-use crate::unit::{Cidr, Timespan};
+use crate::unit::{Cidr, SecretRef, Timespan};
 use crate::word::{
-    Domain, FileMode, KeyName, NodeName, NodePath, Package, PublicKey, SpecName, TimeZone, Unit, UserName,
+    Domain, FileMode, KeyName, NodeName, NodePath, Package, PublicKey, SecretDigest, SpecName, TimeZone,
+    Unit, UserName,
 };
+
+/// By what the values of a node's secrets are known again.
+pub type SecretDigests = BTreeMap<KeyName, SecretDigest>;
 
 /// What one node becomes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -32,6 +36,9 @@ pub struct Config {
     pub hostname: NodeName,
     /// How a node is known to be up to date.
     digest: Digest,
+    /// By what the values of its secrets are known again; none before they were opened.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    secret_digests: SecretDigests,
     /// What it shares with the other nodes of this spec on this host.
     #[serde(flatten)]
     pub role: Arc<Role>,
@@ -42,7 +49,21 @@ impl Config {
     pub(crate) fn new(node: Identity, spec: SpecName, hostname: NodeName, role: (Arc<Role>, Digest)) -> Self {
         let (role, role_digest) = role;
         let digest = Digest::of(&(&node, &spec, &hostname, role_digest));
-        Self { node, spec, hostname, digest, role }
+        Self { node, spec, hostname, digest, secret_digests: SecretDigests::new(), role }
+    }
+
+    /// The same, with secrets of these values: other values make another configuration.
+    pub fn with_secrets(mut self, digests: SecretDigests) -> Self {
+        if !digests.is_empty() {
+            self.digest = Digest::of(&(self.digest, &digests));
+            self.secret_digests = digests;
+        }
+        self
+    }
+
+    /// By what the values of its secrets are known again.
+    pub const fn secret_digests(&self) -> &SecretDigests {
+        &self.secret_digests
     }
 
     /// How a node is known to be up to date: two configurations with the same digest are the same.
@@ -58,6 +79,8 @@ struct Received {
     spec: SpecName,
     hostname: NodeName,
     digest: Digest,
+    #[serde(default)]
+    secret_digests: SecretDigests,
     #[serde(flatten)]
     role: Role,
 }
@@ -69,6 +92,7 @@ impl TryFrom<Received> for Config {
         let role_digest = received.role.digest();
         let role = (Arc::new(received.role), role_digest);
         let config = Self::new(received.node, received.spec, received.hostname, role);
+        let config = config.with_secrets(received.secret_digests);
         if config.digest == received.digest {
             Ok(config)
         } else {
@@ -187,8 +211,10 @@ pub struct File {
 /// A secret, by name.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Secret {
-    /// Which one.
+    /// What it is called on this node.
     pub name: KeyName,
+    /// Where its value is kept.
+    pub from: SecretRef,
     /// Where it appears.
     pub path: NodePath,
     /// Its permission bits.

@@ -16,6 +16,7 @@ mod catalog;
 mod check;
 pub mod config;
 mod decode;
+mod delivery;
 mod digest;
 mod files;
 mod fleet;
@@ -37,6 +38,7 @@ mod word;
 pub use applied::{ApplyReport, ApplyStatus, HealthReport, Inspection, ResourceReport};
 pub use catalog::{Catalog, Outline, Scope, outline, parse};
 pub use config::Config;
+pub use delivery::{Delivery, Lacking, NodeKeys, Parcel};
 pub use digest::Digest;
 pub use files::{
     Health, Hypervisor, Install, Mode, NodeKind, OnError, Pattern, ProviderKind, Rollout, RootLogin, Trigger,
@@ -53,6 +55,6 @@ pub use schema::schemas;
 pub use source::{FileKind, Format, MAX_FILE_BYTES, Place, Source, Sources};
 pub use unit::{Cidr, SecretRef, Timespan};
 pub use word::{
-    Domain, FileMode, Fingerprint, HostName, KeyName, ManifestName, NodeName, NodePath, Package, PostureName,
-    PresetName, PublicKey, SiteName, SpecName, Tag, TimeZone, Unit, Url, UserName,
+    AgeRecipient, Domain, FileMode, Fingerprint, HostName, KeyName, ManifestName, NodeName, NodePath, Package, PostureName,
+    PresetName, PublicKey, SecretDigest, SiteName, SpecName, Tag, TimeZone, Unit, Url, UserName,
 };

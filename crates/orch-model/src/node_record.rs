@@ -4,6 +4,7 @@ use alloc::string::String;
 
 use serde::{Deserialize, Serialize};
 
+use crate::delivery::NodeKeys;
 use crate::digest::Digest;
 use crate::identity::Identity;
 use crate::pull::NodeResult;
@@ -25,6 +26,9 @@ pub struct NodeRecord {
     /// What it last said became of one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reported: Option<Reported>,
+    /// By what it is known, as it said when it first asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keys: Option<NodeKeys>,
     /// What it said it is doing, since it last fetched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub doing: Option<String>,

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::applied::{ApplyReport, ResourceReport};
 use crate::config::Config;
+use crate::delivery::Parcel;
 use crate::digest::Digest;
 use crate::files::Mode;
 use crate::identity::Identity;
@@ -15,6 +16,13 @@ use crate::token::{Bearer, Code};
 
 /// The port of the spec server, where nothing else is said.
 pub const SERVER_PORT: u16 = 44_443;
+
+/// The header in which a node that asks says to whom its secrets are encrypted.
+pub const AGE_HEADER: &str = "orch-age";
+/// The header in which it says what its own SSH host key is, where it has one.
+pub const HOST_KEY_HEADER: &str = "orch-host-key";
+/// The header in which it says which secrets it has, by their digests with commas between them.
+pub const HOLDS_HEADER: &str = "orch-holds";
 
 /// What a node is given from outside, so that it can fetch its configuration. It holds the one secret that a node is given
 /// before it has asked for anything.
@@ -37,6 +45,9 @@ pub struct Enrolment {
 pub struct SpecAnswer {
     /// What the node becomes.
     pub spec: Config,
+    /// The secrets that it said it does not have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parcel: Option<Parcel>,
     /// The tokens that it uses from now on.
     pub next: NextTokens,
     /// The certificates that the server shows, now and after it is given a new one.

@@ -12,7 +12,7 @@ use serde_json::{Value as Json, json};
 
 use crate::decode::{Decode, decode_text, expected, refuse, text_schema};
 use crate::text::{Data, Finding, Reporter, Value};
-use crate::word::shorten;
+use crate::word::{KeyName, shorten};
 
 /// Implements `Decode`, `Serialize` and `Deserialize` by way of `FromStr` and `Display`.
 macro_rules! through_text {
@@ -180,6 +180,11 @@ impl Decode for IpAddr {
 pub struct SecretRef(String);
 
 impl SecretRef {
+    /// The short mention of a secret.
+    pub(crate) fn named(name: &KeyName) -> Self {
+        Self(name.as_str().into())
+    }
+
     /// What stands after `secret:`.
     pub fn as_str(&self) -> &str {
         &self.0
@@ -197,7 +202,7 @@ impl FromStr for SecretRef {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let name = text.strip_prefix("secret:").unwrap_or_default();
-        let fit = |c: char| c.is_ascii_alphanumeric() || "#./_-[]\"'".contains(c);
+        let fit = |c: char| c.is_ascii_alphanumeric() || "#./_@-[]\"'".contains(c);
         let climbs = name.split(['/', '#']).any(|part| part == "..");
         if name.is_empty() || climbs || name.starts_with('/') || !name.chars().all(fit) {
             // The text may be the secret itself, so it is not repeated.
@@ -231,7 +236,7 @@ impl Decode for SecretRef {
     }
 
     fn schema() -> Json {
-        json!({ "type": "string", "pattern": "^secret:[A-Za-z0-9#./_\\-\\[\\]\"']+$" })
+        json!({ "type": "string", "pattern": "^secret:[A-Za-z0-9#./_@\\-\\[\\]\"']+$" })
     }
 }
 

@@ -182,6 +182,15 @@ word! {
     is_public_key, "a key type, the key in base64, and a comment"
 }
 word! {
+    /// Whom something can be encrypted to: an age X25519 recipient.
+    AgeRecipient as "age recipient", "^age1[02-9ac-hj-np-z]{58}$", is_age_recipient,
+    "`age1` and 58 characters, as `age-keygen -y` prints it"
+}
+word! {
+    /// By what the value of a secret is known again, without saying anything of it to who cannot open it.
+    SecretDigest as "digest of a secret", "^[0-9a-f]{32}$", is_secret_digest, "32 hexadecimal digits"
+}
+word! {
     /// The address of a server: `https://name:port`.
     Url as "https address", "^https://[^\\s]+$", is_https_url, "it starts with `https://`"
 }
@@ -208,6 +217,15 @@ fn is_site_name(text: &str) -> bool {
     starts_alphanumeric(text)
         && text.len() <= 63
         && text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'-' | b'.'))
+}
+
+fn is_age_recipient(text: &str) -> bool {
+    let is_bech32 = |byte: u8| b"023456789acdefghjklmnpqrstuvwxyz".contains(&byte);
+    text.strip_prefix("age1").is_some_and(|data| data.len() == 58 && data.bytes().all(is_bech32))
+}
+
+fn is_secret_digest(text: &str) -> bool {
+    text.len() == 32 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 fn is_key_name(text: &str) -> bool {

@@ -196,6 +196,7 @@ fn what_is_not_done_yet_is_said_and_secrets_are_never_believed_delivered() {
     assert_eq!(of(&tree.apply(&role).resources, "hypervisor", "proxmox").skipped, None);
     role.secrets = vec![Secret {
         name: "db".parse().unwrap(),
+        from: "secret:db".parse().unwrap(),
         path: "/run/secrets/db".parse().unwrap(),
         mode: "0400".parse().unwrap(),
         owner: "root".parse().unwrap(),

@@ -21,7 +21,7 @@ mod selection;
 
 pub use action::{Action, MachineRef, MachineSpec};
 pub use decide::plan;
-pub use observed::{Abilities, Applied, DiskAbility, HostView, Machine, MachineState, Marks, Observed};
+pub use observed::{Abilities, Applied, DiskAbility, HostView, Keys, Machine, MachineState, Marks, Observed};
 pub use plan::{Counts, Goal, Leftover, NodePlan, Plan, Verb, Verdict};
 pub use readback::{Unconfirmed, confirm};
 pub use selection::{Selection, Selector};

@@ -6,7 +6,7 @@ use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use orch_model::{Digest, HostName, Identity, ManifestName, NodeKind, NodeName, SiteName, Size};
+use orch_model::{Digest, HostName, Identity, ManifestName, NodeKeys, NodeKind, NodeName, SiteName, Size};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -82,6 +82,9 @@ pub struct Machine {
     /// Which configuration it has.
     #[serde(default)]
     pub applied: Applied,
+    /// By what it is known.
+    #[serde(default)]
+    pub keys: Keys,
 }
 
 /// Whose a machine is, as written on it when it was made.
@@ -138,6 +141,29 @@ pub enum Applied {
     Never,
     /// The one with this digest.
     Digest(Digest),
+}
+
+/// By what a machine is known: keys that it made itself, and said over a connection that could be trusted.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Keys {
+    /// That cannot be told from outside.
+    #[default]
+    Unknown,
+    /// It has not said yet, or has not been seen to have put aside the key that it was made with.
+    Awaited,
+    /// These.
+    Known(NodeKeys),
+}
+
+impl Keys {
+    /// The keys, where they are known.
+    pub const fn known(&self) -> Option<&NodeKeys> {
+        match self {
+            Self::Known(keys) => Some(keys),
+            Self::Unknown | Self::Awaited => None,
+        }
+    }
 }
 
 /// What can be changed on a machine without making it anew.

@@ -219,6 +219,7 @@ impl Desk {
             refused: seen.refused,
             reported: self.reports.last(node).ok().flatten(),
             doing: seen.doing,
+            keys: None,
             alarm: standing.and_then(|standing| standing.alarm),
             trouble: self.specs.trouble(),
             server: self.instance,

@@ -147,6 +147,7 @@ pub fn remembered(
             refused: None,
             reported,
             doing: None,
+            keys: None,
             alarm: standing.and_then(|standing| standing.alarm),
             trouble: None,
             server: 0,

@@ -32,6 +32,13 @@ pub(super) fn check(
             cx.report(Finding::new(span, format!("`{path}` is written twice")));
         }
     }
+    let mut secrets = BTreeSet::new();
+    for (name, span) in spec.secrets.iter().filter_map(|secret| secret.name.known()) {
+        if !secrets.insert(name) {
+            let hint = "give one of them another name, and say with `from` where its value is";
+            cx.report(Finding::new(span, format!("secret `{name}` is given twice")).hint(hint));
+        }
+    }
     let enabled: BTreeSet<_> = spec.platform.services.enable.iter().collect();
     for (unit, span) in spec.platform.services.disable.iter().filter_map(Located::known) {
         if enabled.contains(unit) {

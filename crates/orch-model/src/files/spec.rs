@@ -13,7 +13,7 @@ use crate::decode::{
 };
 use crate::files::host::{Install, Rollout};
 use crate::text::{Reporter, Value};
-use crate::unit::{Cidr, Timespan};
+use crate::unit::{Cidr, SecretRef, Timespan};
 use crate::word::{
     Domain, FileMode, KeyName, NodeName, NodePath, Package, PostureName, TimeZone, Unit, UserName,
 };
@@ -164,8 +164,10 @@ record! {
 record! {
     /// A secret that the node is given as a file in memory.
     pub(crate) struct SpecSecret as "secret" {
-        /// Which one: a name in the site's sops files.
-        name: KeyName,
+        /// What it is called: with no `from`, also its name in the site's sops files.
+        name: Located<KeyName>,
+        /// Where its value is: `secret:<file>#<path>` or `secret:<name>`.
+        from: Option<SecretRef>,
         /// Where it appears.
         path: Located<NodePath>,
         /// Its permission bits.

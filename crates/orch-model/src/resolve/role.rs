@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 use crate::config::{File, Network, Nixos, Role, Run, Secret, Services, Ssh, User};
 use crate::decode::Located;
 use crate::files::{Defaults, Posture, Site, Spec, SpecFile, SpecSecret, SpecUser};
+use crate::unit::SecretRef;
 use crate::word::{KeyName, Package};
 
 pub(super) fn resolve(spec: &Spec, posture: &Posture, site: &Site, defaults: &Defaults) -> Role {
@@ -85,7 +86,8 @@ fn files(spec: &Spec) -> Vec<File> {
 
 fn secrets(spec: &Spec) -> Vec<Secret> {
     let secret = |secret: &SpecSecret| Secret {
-        name: secret.name.clone(),
+        name: (*secret.name).clone(),
+        from: secret.from.clone().unwrap_or_else(|| SecretRef::named(&secret.name)),
         path: (*secret.path).clone(),
         mode: secret.mode.clone(),
         owner: secret.owner.clone(),

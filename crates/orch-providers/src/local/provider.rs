@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use orch_model::{ApplyReport, ApplyStatus, HostName, Identity, Size, UserName};
-use orch_plan::{Abilities, Action, Applied, DiskAbility, HostView, Machine, MachineSpec, MachineState};
+use orch_plan::{Abilities, Action, Applied, DiskAbility, HostView, Keys, Machine, MachineSpec, MachineState};
 use orch_run::{Done, Order, Permit, Provider, ProviderError, Scope, StateDir};
 
 use super::inside;
@@ -186,6 +186,7 @@ fn machine(found: Found) -> Machine {
             image: None,
             vmid: None,
             applied: Applied::Unknown,
+            keys: Keys::Unknown,
         };
     };
     let state = match (record.made, found.folder.in_place()) {

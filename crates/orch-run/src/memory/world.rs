@@ -7,7 +7,7 @@ use std::sync::Mutex;
 
 use async_trait::async_trait;
 use orch_model::{Config, HostName, NodeName};
-use orch_plan::{Abilities, Action, Applied, HostView, Machine, MachineRef, MachineSpec, MachineState};
+use orch_plan::{Abilities, Action, Applied, HostView, Keys, Machine, MachineRef, MachineSpec, MachineState};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -199,6 +199,7 @@ fn half_made(order: &Order, spec: &MachineSpec, id: String, inside: Option<Strin
         image: Some(spec.image.clone()),
         vmid: spec.vmid,
         applied: Applied::Never,
+        keys: Keys::Unknown,
     }
 }
 
