@@ -11,11 +11,12 @@ use serde_json::Value as Json;
 
 /// The crates of the workspace and what each may use of the others, tests included. Arrows point one way only:
 /// model <- plan <- run <- providers <- cli, model <- node <- providers, run <- server <- cli.
-const EDGES: [(&str, &[&str]); 8] = [
+const EDGES: [(&str, &[&str]); 9] = [
     ("orch-model", &[]),
     ("orch-plan", &["orch-model"]),
     ("orch-dag", &[]),
     ("orch-run", &["orch-dag", "orch-model", "orch-plan", "orch-run"]),
+    ("orch-secrets", &["orch-model"]),
     ("orch-node", &["orch-model"]),
     ("orch-providers", &["orch-model", "orch-node", "orch-plan", "orch-run"]),
     ("orch-server", &["orch-model", "orch-node", "orch-run"]),
