@@ -55,6 +55,7 @@ pub use schema::schemas;
 pub use source::{FileKind, Format, MAX_FILE_BYTES, Place, Source, Sources};
 pub use unit::{Cidr, SecretRef, Timespan};
 pub use word::{
-    AgeRecipient, Domain, FileMode, Fingerprint, HostName, KeyName, ManifestName, NodeName, NodePath, Package, PostureName,
-    PresetName, PublicKey, SecretDigest, SiteName, SpecName, Tag, TimeZone, Unit, Url, UserName,
+    AgeRecipient, Domain, FileMode, Fingerprint, HostName, KeyName, ManifestName, NodeName, NodePath,
+    Package, PostureName, PresetName, PublicKey, SecretDigest, SiteName, SpecName, Tag, TimeZone, Unit, Url,
+    UserName,
 };

@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use orch_model::{ApplyReport, ApplyStatus, HostName, Identity, Size, UserName};
-use orch_plan::{Abilities, Action, Applied, DiskAbility, HostView, Keys, Machine, MachineSpec, MachineState};
+use orch_plan::{
+    Abilities, Action, Applied, DiskAbility, HostView, Keys, Machine, MachineSpec, MachineState,
+};
 use orch_run::{Done, Order, Permit, Provider, ProviderError, Scope, StateDir};
 
 use super::inside;
