@@ -150,13 +150,22 @@ pub enum Keys {
     /// That cannot be told from outside.
     #[default]
     Unknown,
-    /// It has not said yet, or has not been seen to have put aside the key that it was made with.
+    /// It has not said yet.
     Awaited,
-    /// These.
+    /// These. Until they are settled, the key that it was made with is believed too.
     Known(NodeKeys),
 }
 
 impl Keys {
+    /// Whether it is still to be made known by its own keys.
+    pub fn are_awaited(&self) -> bool {
+        match self {
+            Self::Unknown => false,
+            Self::Awaited => true,
+            Self::Known(keys) => !keys.settled,
+        }
+    }
+
     /// The keys, where they are known.
     pub const fn known(&self) -> Option<&NodeKeys> {
         match self {

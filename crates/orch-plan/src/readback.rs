@@ -63,6 +63,9 @@ fn as_wanted(action: &Action, machine: &Machine) -> Result<(), String> {
         (Action::Configure { .. }, Applied::Never) => {
             Err(format!("machine `{}` has no configuration", machine.id))
         }
+        (Action::Configure { .. }, _) if machine.keys.are_awaited() => {
+            Err(format!("machine `{}` is not known by its own keys yet", machine.id))
+        }
         _ => Ok(()),
     }
 }

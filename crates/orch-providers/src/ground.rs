@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use orch_model::{Fleet, HostName, Provider, ProviderKind};
 use orch_plan::{Action, MachineSpec, Plan};
-use orch_run::{Door, Enroller, Permit, Place, Places, StateDir};
+use orch_run::{Door, Enroller, Permit, Place, Places, StateDir, Treasury};
 use thiserror::Error;
 use tokio::task::JoinSet;
 
@@ -16,7 +16,7 @@ use crate::local::{Local, LocalWay, Setup};
 use crate::ssh::SshSettings;
 
 /// Where things are that hosts are spoken to from.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Base {
     /// The driver's own folder.
     pub state: StateDir,
@@ -26,6 +26,8 @@ pub struct Base {
     pub program: PathBuf,
     /// How long connections to nodes that nobody uses are kept for the next command, where they are.
     pub keep: Option<Duration>,
+    /// Who can open the secrets of the site.
+    pub treasury: Arc<dyn Treasury>,
 }
 
 /// Every host of a fleet, with those who speak to it.
@@ -102,6 +104,7 @@ impl Ground {
             let mut settings = SshSettings::new(base.state.ssh(), local.identity());
             settings.reach = fleet.settings.timeouts.boot.duration();
             settings.keep = base.keep;
+            settings.treasury = Arc::clone(&base.treasury);
             settings.limits.configure = fleet.settings.timeouts.config.duration();
             let way = Arc::new(local.way(settings));
             let provider = Arc::new(local.clone());

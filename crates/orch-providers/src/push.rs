@@ -9,11 +9,13 @@ mod program;
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use orch_model::pull::Enrolment;
-use orch_model::{Config, Inspection};
-use orch_run::{Configured, Target, TransportError};
+use orch_model::{Config, Delivery, Inspection, KeyName, NodeKeys, Parcel};
+use orch_run::{Configured, Target, TransportError, Treasury, TreasuryError};
+use serde::Serialize;
 use tokio::time::Instant;
 
 use crate::remote::{Remote, RunAs};
@@ -57,20 +59,70 @@ pub async fn configure(
     remote: &dyn Remote,
     program: &Program,
     target: &Target,
-    config: &Config,
+    what: What<'_>,
     limits: &Limits,
     deadline: Instant,
 ) -> Result<Configured, TransportError> {
-    let left = deadline.saturating_duration_since(Instant::now());
-    let (all, health) = (whole(limits.of_node(left)), seconds(limits.health));
-    let args = ["push", "--mode", "push", "--limit", &all, "--health", &health];
+    let What { config, treasury } = what;
     target.progress.say("applying configuration");
-    let ended = program.run(remote, target, &args, &written(config), left).await?;
-    if ended.code == Some(answer::LIMIT_REACHED) {
-        // The node goes on without us otherwise, and whoever asks next would find it half-way.
-        cancel(remote, program, limits.answer).await;
+    let mut delivery = Delivery { config: config.clone(), parcel: None };
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let (all, health) = (whole(limits.of_node(left)), seconds(limits.health));
+        let args = ["push", "--mode", "push", "--limit", &all, "--health", &health];
+        let ended = program.run(remote, target, &args, &written(&delivery), left).await?;
+        match ended.code {
+            // It says which ones once, and is given them once.
+            Some(answer::LACKS) if delivery.parcel.is_none() => {
+                let (keys, lacking) = answer::lacking(&ended, target)?;
+                target.progress.say("handing over its secrets");
+                delivery.parcel = Some(pack(treasury, target, config, lacking, keys).await?);
+                continue;
+            }
+            // The node goes on without us otherwise, and whoever asks next would find it half-way.
+            Some(answer::LIMIT_REACHED) => cancel(remote, program, limits.answer).await,
+            _ => {}
+        }
+        return answer::configured(&ended, target, config);
     }
-    answer::configured(&ended, target, config)
+}
+
+/// What is brought to a node: its configuration, and the one who can open the secrets that it says it lacks.
+#[derive(Clone, Copy)]
+pub struct What<'w> {
+    /// The configuration.
+    pub config: &'w Config,
+    /// Who can open its secrets.
+    pub treasury: &'w Arc<dyn Treasury>,
+}
+
+/// The secrets that a node lacks, encrypted to it. Files are read for that, so others are not kept waiting meanwhile.
+async fn pack(
+    treasury: &Arc<dyn Treasury>,
+    target: &Target,
+    config: &Config,
+    lacking: Vec<KeyName>,
+    keys: NodeKeys,
+) -> Result<Parcel, TransportError> {
+    let (treasury, config) = (Arc::clone(treasury), config.clone());
+    let packed = tokio::task::spawn_blocking(move || treasury.pack(&config, &lacking, &keys.age)).await;
+    let unasked = |why| TransportError::Unasked { node: target.identity.clone(), why };
+    match packed {
+        Ok(Ok(parcel)) => Ok(parcel),
+        Ok(Err(TreasuryError { what, hint })) => Err(unasked(format!("{what} ({hint})"))),
+        Err(error) => Err(unasked(format!("its secrets could not be opened: {error}"))),
+    }
+}
+
+/// Has a node show its own SSH host key from now on.
+pub async fn settle(
+    remote: &dyn Remote,
+    program: &Program,
+    target: &Target,
+    limits: &Limits,
+) -> Result<NodeKeys, TransportError> {
+    let ended = program.run(remote, target, &["settle"], &[], limits.inspect + limits.answer).await?;
+    answer::keys(&ended, target)
 }
 
 /// Hands a node what it needs to fetch its configuration itself, and has it begin.
@@ -112,8 +164,8 @@ pub async fn cancel(remote: &dyn Remote, program: &Program, limit: Duration) {
     let _ = remote.run(&program.argv(&["cancel"]), RunAs::Root, &[], limit).await;
 }
 
-fn written(config: &Config) -> Vec<u8> {
-    serde_json::to_vec(config).expect("a configuration can always be written as JSON")
+fn written(value: &impl Serialize) -> Vec<u8> {
+    serde_json::to_vec(value).expect("what orch defines can be written as JSON")
 }
 
 /// Whole seconds, never more than there are and never none.

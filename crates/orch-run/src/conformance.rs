@@ -5,14 +5,16 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use orch_model::{Config, HostName, Identity, Mode, NodeName, Request, Size, Sources, parse, resolve};
-use orch_plan::{Action, Applied, HostView, Machine, MachineRef, MachineSpec, MachineState};
+use orch_model::{
+    Config, HostName, Identity, Mode, NodeKeys, NodeName, Request, Size, Sources, parse, resolve,
+};
+use orch_plan::{Action, Applied, HostView, Keys, Machine, MachineRef, MachineSpec, MachineState};
 use uuid::Uuid;
 
 use crate::memory::{Fault, FaultKind, Faulty};
 use crate::permit::Permit;
 use crate::progress::Progress;
-use crate::provider::{Done, Order, Provider, ProviderError, Scope};
+use crate::provider::{Done, Order, Pin, Provider, ProviderError, Scope};
 use crate::transport::{Configured, Target, Transport};
 
 /// A host that a provider is tried out on. Each promise gets a fresh one, empty of our machines.
@@ -63,6 +65,7 @@ pub async fn every_promise<S: Subject>(fresh: impl AsyncFn() -> S) {
     what_was_half_made_is_seen_as_such_and_finished(&fresh().await).await;
     slowness_changes_nothing_but_the_time(&fresh().await).await;
     configuring_twice_changes_nothing(&fresh().await).await;
+    keys_are_written_on_the_marked_machine_alone(&fresh().await).await;
 }
 
 /// `observe` is free of effects.
@@ -261,6 +264,37 @@ pub async fn configuring_twice_changes_nothing<S: Subject>(subject: &S) {
         "configuring_twice_changes_nothing: {again:?}"
     );
     assert_eq!(before, look(subject).await, "configuring_twice_changes_nothing");
+}
+
+/// A machine is known by the keys that were written on it, once it has put away the one that it was made with; and keys are
+/// written on no machine but the one that bears the mark.
+pub async fn keys_are_written_on_the_marked_machine_alone<S: Subject>(subject: &S) {
+    let made = create(subject, "web");
+    apply(subject, &made).await.expect("pinning: it is made");
+    let before = only_ours(subject, &made).await;
+    if before.keys == Keys::Unknown {
+        return;
+    }
+    assert_eq!(before.keys, Keys::Awaited, "a machine that has said nothing yet is not known");
+    let pin = |uuid, settled| Pin { identity: made.identity.clone(), uuid, keys: keys(settled) };
+    let permit = subject.permit();
+    let forged = subject.provider().pin(&pin(Uuid::new_v4(), true), &permit).await;
+    assert!(forged.is_err(), "keys_are_written_on_the_marked_machine_alone: {forged:?}");
+    assert_eq!(only_ours(subject, &made).await.keys, Keys::Awaited, "nothing was written for another mark");
+    for settled in [false, true] {
+        let seen = Keys::Known(keys(settled));
+        subject.provider().pin(&pin(made.uuid, settled), &permit).await.expect("pinning: it is ours");
+        assert_eq!(
+            only_ours(subject, &made).await.keys,
+            seen,
+            "keys_are_written_on_the_marked_machine_alone"
+        );
+    }
+}
+
+fn keys(settled: bool) -> NodeKeys {
+    let age = format!("age1{}", "q".repeat(58)).parse().expect("these are characters of recipients");
+    NodeKeys { age, host_key: None, settled }
 }
 
 /// The configuration of a node whose spec says nothing.

@@ -13,6 +13,7 @@ use crate::registry::Registry;
 use crate::report::Report;
 use crate::runner::{Means, Patience, Watch, run};
 use crate::state_dir::StateDir;
+use crate::treasury::Treasury;
 
 /// What the runs of one command share.
 #[derive(Clone)]
@@ -25,6 +26,8 @@ pub struct Driver {
     pub permit: Permit,
     /// Who knows the nodes that fetch their configuration themselves, where there are any.
     pub registry: Option<Arc<dyn Registry>>,
+    /// Who can open the secrets of the site.
+    pub treasury: Arc<dyn Treasury>,
     /// How runs are stopped from outside.
     pub control: Control,
     /// Who is told while a run goes on.
@@ -48,6 +51,7 @@ impl Driver {
             places: self.places.clone(),
             permit: self.permit.clone(),
             registry: self.registry.clone(),
+            treasury: Arc::clone(&self.treasury),
             journal: Arc::new(journal),
             control: self.control.clone(),
             hooks: Arc::clone(&self.hooks),

@@ -27,6 +27,7 @@ mod state_dir;
 pub mod status;
 pub mod told;
 mod transport;
+mod treasury;
 mod trial;
 
 #[cfg(feature = "memory")]
@@ -43,7 +44,7 @@ pub use observe::observe;
 pub use orch_dag::{Control, Hooks};
 pub use permit::Permit;
 pub use progress::Progress;
-pub use provider::{Done, Order, Place, Places, Provider, ProviderError, Scope};
+pub use provider::{Done, Order, Pin, Place, Places, Provider, ProviderError, Scope};
 pub use registry::{Registry, RegistryError};
 pub use report::{ExitCode, NodeReport, NodeStatus, Report, RunState, StepReport};
 pub use runner::{Means, Patience, Watch, run};
@@ -51,4 +52,5 @@ pub use runs::{RunSummary, Runs};
 pub use state_dir::{StateDir, StateDirError};
 pub use status::Standing;
 pub use transport::{Configured, Door, Ended, Enroller, Target, Transport, TransportError};
+pub use treasury::{NoTreasury, Treasury, TreasuryError};
 pub use trial::{Phase, Trial, TrialError, TrialReport};

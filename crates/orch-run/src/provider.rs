@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use orch_model::pull::Enrolment;
-use orch_model::{HostName, Identity, SiteName};
+use orch_model::{HostName, Identity, NodeKeys, SiteName};
 use orch_plan::{Action, HostView, Marks};
 use thiserror::Error;
 use uuid::Uuid;
@@ -28,6 +28,24 @@ pub trait Provider: Send + Sync {
     /// fail. A machine that is to be changed or destroyed must bear the order's mark at the moment of the change, else
     /// [`ProviderError::NotOurs`]; one that is to be destroyed and is gone is [`Done::Unchanged`].
     async fn apply(&self, order: &Order, permit: &Permit) -> Result<Done, ProviderError>;
+
+    /// Writes on a machine by what it is known from now on. It must bear the mark at that moment. Asked only of providers
+    /// that show machines whose keys are awaited.
+    async fn pin(&self, pin: &Pin, _permit: &Permit) -> Result<Done, ProviderError> {
+        let why = "keys cannot be written on machines here".into();
+        Err(ProviderError::Refused { host: pin.identity.host.clone(), why })
+    }
+}
+
+/// By what a machine is known from now on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pin {
+    /// The node that it is.
+    pub identity: Identity,
+    /// The mark that it bears.
+    pub uuid: Uuid,
+    /// Its keys. As long as they are not settled, the one that it was made with is believed too.
+    pub keys: NodeKeys,
 }
 
 /// What to look at.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use orch_model::pull::Enrolment;
-use orch_model::{Config, Identity, Inspection, Mode};
+use orch_model::{Config, Identity, Inspection, Mode, NodeKeys};
 use thiserror::Error;
 use uuid::Uuid;
 
@@ -22,6 +22,14 @@ pub trait Transport: Send + Sync {
         config: &Config,
         permit: &Permit,
     ) -> Result<Configured, TransportError>;
+
+    /// Has the node show its own SSH host key from now on, and put the one away that it was made with. Idempotent. Asked of
+    /// those only that said they have not done so yet.
+    async fn settle(&self, target: &Target, permit: &Permit) -> Result<NodeKeys, TransportError> {
+        target.needs(permit)?;
+        let why = "nobody here can have it put away the key that it was made with".into();
+        Err(TransportError::Unasked { node: target.identity.clone(), why })
+    }
 }
 
 /// The way to nodes that are there and are to fetch their configuration themselves.
@@ -95,6 +103,8 @@ pub struct Configured {
     pub changed: bool,
     /// What is worth telling though it succeeded: what was skipped, and why.
     pub notes: Vec<String>,
+    /// By what the node is known, where it said so.
+    pub keys: Option<NodeKeys>,
 }
 
 /// Why a node could not be configured.

@@ -9,11 +9,11 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use common::{host, stranger};
 use orch_model::{Config, HostName, NodeKind, Size};
-use orch_plan::{Action, Applied, HostView, Machine, MachineRef, MachineSpec, MachineState, Marks};
+use orch_plan::{Action, Applied, HostView, Keys, Machine, MachineRef, MachineSpec, MachineState, Marks};
 use orch_run::conformance::{self, Subject};
 use orch_run::memory::MemoryProvider;
 use orch_run::{
-    Configured, Done, HostLocks, Order, Permit, Provider, ProviderError, RunId, Scope, StateDir, Target,
+    Configured, Done, HostLocks, Order, Permit, Pin, Provider, ProviderError, RunId, Scope, StateDir, Target,
     Transport, TransportError,
 };
 use tempfile::TempDir;
@@ -43,6 +43,8 @@ enum Flaw {
     ConfiguresNothing,
     ConfiguresEveryTime,
     ConfiguresByRestarting,
+    PinsNothing,
+    PinsByNameAlone,
 }
 
 /// A host in memory, with one flaw.
@@ -85,6 +87,19 @@ impl Provider for Flawed {
             }
         }
     }
+
+    async fn pin(&self, pin: &Pin, permit: &Permit) -> Result<Done, ProviderError> {
+        match self.flaw {
+            Flaw::PinsNothing => Ok(Done::Changed),
+            Flaw::PinsByNameAlone => {
+                self.inner.tamper("orch-conformance-web", |machine| {
+                    machine.keys = Keys::Known(pin.keys.clone());
+                });
+                Ok(Done::Changed)
+            }
+            _ => self.inner.pin(pin, permit).await,
+        }
+    }
 }
 
 #[async_trait]
@@ -96,11 +111,13 @@ impl Transport for Flawed {
         permit: &Permit,
     ) -> Result<Configured, TransportError> {
         if self.flaw == Flaw::ConfiguresNothing {
-            return Ok(Configured { changed: true, notes: Vec::new() });
+            return Ok(Configured { changed: true, notes: Vec::new(), keys: None });
         }
         let done = self.inner.configure(target, config, permit).await?;
         match (self.flaw, done.changed) {
-            (Flaw::ConfiguresEveryTime, _) => return Ok(Configured { changed: true, notes: Vec::new() }),
+            (Flaw::ConfiguresEveryTime, _) => {
+                return Ok(Configured { changed: true, notes: Vec::new(), keys: None });
+            }
             (Flaw::ConfiguresByRestarting, false) => {
                 self.inner.tamper("orch-conformance-web", |machine| machine.state = MachineState::Stopped);
             }
@@ -266,6 +283,7 @@ impl Subject for Trial {
             image: None,
             vmid: None,
             applied: Applied::Never,
+            keys: Keys::Awaited,
         });
     }
 
@@ -383,4 +401,6 @@ async fn a_transport_that_does_nothing_or_something_every_time_is_caught() {
     caught!(configuring_twice_changes_nothing, ConfiguresNothing, "what was configured is seen as such");
     caught!(configuring_twice_changes_nothing, ConfiguresEveryTime, "configuring_twice_changes_nothing");
     caught!(configuring_twice_changes_nothing, ConfiguresByRestarting, "configuring_twice_changes_nothing");
+    caught!(keys_are_written_on_the_marked_machine_alone, PinsNothing, "keys_are_written_on_the_marked");
+    caught!(keys_are_written_on_the_marked_machine_alone, PinsByNameAlone, "keys_are_written_on_the_marked");
 }

@@ -176,10 +176,10 @@ async fn a_journal_names_secrets_and_their_places_and_holds_nothing_of_what_they
         serde_json::from_str(text.lines().next().expect("there is a line")).expect("a line is JSON");
     let secrets = &first["entry"]["plan"]["nodes"][0]["up"][1]["config"]["secrets"];
     let expected = serde_json::json!([
-        { "name": "web-tls-key", "path": "/run/secrets/web-tls-key", "mode": "0400", "owner": "root" }
+        { "name": "web-tls-key", "path": "/run/secrets/web-tls-key", "from": "secret:web-tls-key", "mode": "0400", "owner": "root" }
     ]);
-    assert_eq!(*secrets, expected, "a secret is its name and where it goes");
-    for token in ["secret:", "hcloud-token", "mother-api-token", "PRIVATE KEY", "password_hash"] {
+    assert_eq!(*secrets, expected, "a secret is its name, where it is kept and where it goes");
+    for token in ["hcloud-token", "mother-api-token", "PRIVATE KEY", "password_hash"] {
         assert!(!text.contains(token), "the journal holds `{token}`");
     }
 }

@@ -64,9 +64,21 @@ enum End {
     Entry(usize),
 }
 
+/// The effects by which a machine is made: created, configured, known by its keys, told to put away the key that it was made
+/// with, and known by nothing else.
+const MADE: usize = 5;
+
 impl Manifest {
-    /// The effects of a verb: each node is made and configured, or configured, or destroyed.
+    /// The effects of a verb: each node is made, configured and made known, or configured, or destroyed.
     const fn effects(self, verb: Verb) -> usize {
+        match verb {
+            Verb::Create => MADE * self.1,
+            Verb::Config | Verb::Destroy => self.1,
+        }
+    }
+
+    /// The steps of a verb: each node is made and configured, or configured, or destroyed.
+    const fn steps(self, verb: Verb) -> usize {
         match verb {
             Verb::Create => 2 * self.1,
             Verb::Config | Verb::Destroy => self.1,
@@ -77,7 +89,7 @@ impl Manifest {
     /// and the last line.
     const fn entries(self, verb: Verb) -> usize {
         let marks = if matches!(verb, Verb::Create) { self.1 } else { 0 };
-        1 + 2 * self.effects(verb) + marks + 1
+        1 + 2 * self.steps(verb) + marks + 1
     }
 }
 
@@ -101,14 +113,14 @@ fn cells(manifest: Manifest) -> Vec<Cell> {
     cells
 }
 
-/// Runs that are killed while they roll back. When the second of four effects is refused one machine was made, which
-/// the third effect takes down; when the fourth is refused, two were.
+/// Runs that are killed while they roll back. When an effect on the first of two machines is refused one was made, which
+/// the next effect takes down; when one on the second is refused that is there already, two were.
 fn rollback_cells() -> Vec<Cell> {
     let cell = |(refused, killed, wrong)| {
         let end = End::Rollback(refused, killed, wrong);
         Cell { manifest: NESTED, verb: Verb::Create, start: Start::Usual, on_error: "rollback", end }
     };
-    let places = [(2, 3), (3, 4), (4, 5), (4, 6)];
+    let places = [(2, 3), (4, 5), (MADE + 1, MADE + 2), (MADE + 2, MADE + 3), (MADE + 2, MADE + 4)];
     let kinds = [Wrong::KillBefore, Wrong::KillAfter];
     places.iter().flat_map(|(refused, killed)| kinds.map(|wrong| cell((*refused, *killed, wrong)))).collect()
 }
@@ -140,15 +152,18 @@ impl Start {
         }
     }
 
-    /// Each machine that is made anew is destroyed, created and configured; beside those one is started, one resized.
+    /// Each machine that is made anew is destroyed first; beside those one is started, one resized.
     const fn effects(self) -> usize {
-        let others = if matches!(self, Self::Drifted) { 2 } else { 0 };
-        3 * self.anew() + others
+        (1 + MADE) * self.anew() + self.others()
+    }
+
+    const fn others(self) -> usize {
+        if matches!(self, Self::Drifted) { 2 } else { 0 }
     }
 
     /// The plan, start and end of each step, a mark for each machine that is made, and the last line.
     const fn entries(self) -> usize {
-        1 + 2 * self.effects() + self.anew() + 1
+        1 + 2 * (3 * self.anew() + self.others()) + self.anew() + 1
     }
 }
 
@@ -217,16 +232,30 @@ impl Cell {
             assert_eq!(report.state, RunState::Killed, "{report}");
             assert_ne!(report.exit_code, Some(ExitCode::Done), "{report}");
         }
-        let lost = matches!(self.end, End::Effect(_, Wrong::LoseAnswer));
+        let is_done = report.exit_code == Some(ExitCode::Done);
         if !self.kills() {
-            assert_eq!(
-                report.exit_code == Some(ExitCode::Done),
-                lost,
-                "only a lost answer is no failure: {report}"
-            );
+            self.check_judged(is_done, report);
         }
-        if self.on_error == "rollback" && self.verb == Verb::Create && !self.kills() && !lost {
+        if self.on_error == "rollback" && self.verb == Verb::Create && !self.kills() && !is_done {
             self.check_rolled_back(report, before, &machines);
+        }
+    }
+
+    /// Only a lost answer is no failure. What a new node is known by comes with the answer to its first configuration: that
+    /// one cannot be read back. And one that is to put away its first key is asked twice.
+    fn check_judged(&self, is_done: bool, report: &Report) {
+        let End::Effect(_, wrong) = self.end else { unreachable!("everything else is a kill") };
+        let is_made_known = self.verb == Verb::Create;
+        match (wrong, is_done) {
+            (Wrong::LoseAnswer, true) => {}
+            (Wrong::LoseAnswer, false) if is_made_known => {
+                let said = report.to_string();
+                assert!(said.contains("configure failed") && !said.contains("create failed"), "{report}");
+            }
+            (Wrong::FailBefore, true) => assert!(is_made_known, "what was not done is a failure: {report}"),
+            (wrong, is_done) => {
+                assert!(!is_done && wrong != Wrong::LoseAnswer, "only a lost answer is no failure: {report}")
+            }
         }
     }
 
@@ -444,5 +473,5 @@ fn what_a_run_could_not_take_down_because_its_journal_is_full_is_told() {
 #[test]
 fn a_journal_with_room_for_everything_is_no_error() {
     let said = on_full_disk(1 << 20, "stop");
-    assert_eq!((said.exit_code, said.journal_error, said.effects), (0, None, 4), "{}", said.text);
+    assert_eq!((said.exit_code, said.journal_error, said.effects), (0, None, 2 * MADE), "{}", said.text);
 }

@@ -91,6 +91,7 @@ async fn drive(job: &Job) {
     killing(1);
     let means = Means {
         registry: None,
+        treasury: NoTreasury::shared(),
         places: ground.places,
         permit: Permit::under(locks),
         journal: Arc::new(journal.when_written(killing)),

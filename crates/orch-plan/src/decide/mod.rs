@@ -17,7 +17,7 @@ use leftover::leftovers;
 
 use crate::action::{Action, MachineRef};
 use crate::naming::Names;
-use crate::observed::{Applied, HostView, Keys, Machine, MachineState, Marks, Observed};
+use crate::observed::{Applied, HostView, Machine, MachineState, Marks, Observed};
 use crate::plan::{Goal, Leftover, NodePlan, Plan, Verb, Verdict};
 
 /// Decides what is to be done to reach `goal`. Fails only where the goal picks nodes that the fleet does not have.
@@ -213,7 +213,7 @@ fn stale(node: &Node, machine: &Machine) -> Option<&'static str> {
     let config = node.config.as_ref()?;
     match machine.applied {
         // Whoever configured it was cut off before its keys were written down.
-        Applied::Digest(digest) if digest == config.digest() && machine.keys == Keys::Awaited => {
+        Applied::Digest(digest) if digest == config.digest() && machine.keys.are_awaited() => {
             Some("it is not known by its own keys yet")
         }
         Applied::Digest(digest) if digest == config.digest() => None,

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use orch_model::{HostName, NodeName, PublicKey, Size, UserName};
 use orch_plan::{MachineRef, MachineSpec, Marks};
-use orch_run::{Done, Order, Progress};
+use orch_run::{Done, Order, Pin, Progress};
 use thiserror::Error;
 use uuid::Uuid;
 
@@ -123,6 +123,7 @@ impl Maker {
             place,
             children,
             host_key: None,
+            keys: None,
             user,
             access,
             shares_programs: image.shares_programs(),
@@ -182,6 +183,30 @@ impl Maker {
             (Done::Unchanged, Done::Unchanged) => Ok(Done::Unchanged),
             _ => Ok(Done::Changed),
         }
+    }
+
+    /// Writes down by what a machine is known. Once it shows its own key, the one that it was made with is removed here too.
+    pub(crate) fn pin(&self, pin: &Pin) -> Result<Done, MakeError> {
+        let found = self.store.bearing(pin.uuid).doing("look for the machine")?;
+        let not_ours = || MakeError::NotOurs { machine: pin.identity.node.to_string(), expected: pin.uuid };
+        let (folder, _) = found.ok_or_else(not_ours)?;
+        let _lock = folder.lock().doing("take its lock")?;
+        // Read again: whoever had the lock may have changed it.
+        let mut record = folder.record().doing("read what it is")?;
+        if record.marks.uuid != pin.uuid || record.marks.identity() != pin.identity {
+            return Err(not_ours());
+        }
+        let is_known = record.keys.as_ref() == Some(&pin.keys);
+        if pin.keys.settled && pin.keys.host_key.is_some() {
+            folder.forget_host_key().doing("remove the key that it was made with")?;
+            record.host_key = None;
+        }
+        if is_known {
+            return Ok(Done::Unchanged);
+        }
+        record.keys = Some(pin.keys.clone());
+        folder.write_record(&record).doing("write down its keys")?;
+        Ok(Done::Changed)
     }
 
     /// Starts a machine that is off.
@@ -288,9 +313,7 @@ impl Maker {
     fn switch_on(&self, folder: &Folder, record: &Record, progress: &Progress) -> Result<(), MakeError> {
         power::on(&self.program, folder, progress)?;
         match self.reach {
-            Some(within) if record.host_key.is_some() => {
-                power::reach(&self.program, folder, within, progress)
-            }
+            Some(within) if record.has_ssh() => power::reach(&self.program, folder, within, progress),
             Some(within) if !record.shares_programs => power::settle(&self.program, folder, within, progress),
             _ => Ok(()),
         }

@@ -10,7 +10,7 @@ use orch_model::{ApplyReport, ApplyStatus, HostName, Identity, Size, UserName};
 use orch_plan::{
     Abilities, Action, Applied, DiskAbility, HostView, Keys, Machine, MachineSpec, MachineState,
 };
-use orch_run::{Done, Order, Permit, Provider, ProviderError, Scope, StateDir};
+use orch_run::{Done, Order, Permit, Pin, Provider, ProviderError, Scope, StateDir};
 
 use super::inside;
 use super::machine::Means;
@@ -171,6 +171,20 @@ impl Provider for Local {
         };
         done.await.map_err(ended)?.map_err(|error| self.told(error))
     }
+
+    async fn pin(&self, pin: &Pin, permit: &Permit) -> Result<Done, ProviderError> {
+        let host = &self.maker.host;
+        if !permit.covers(host) {
+            return Err(ProviderError::Refused { host: host.clone(), why: "its lock is not held".into() });
+        }
+        let (this, pin) = (self.clone(), pin.clone());
+        let done = tokio::task::spawn_blocking(move || this.maker.pin(&pin)).await;
+        let ended = |error: tokio::task::JoinError| ProviderError::NoAnswer {
+            host: host.clone(),
+            why: error.to_string(),
+        };
+        done.map_err(ended)?.map_err(|error| self.told(error))
+    }
 }
 
 /// A machine as it is seen, or a stranger's.
@@ -207,6 +221,7 @@ fn machine(found: Found) -> Machine {
         image: Some(record.image),
         vmid: None,
         applied,
+        keys: record.keys.map_or(Keys::Awaited, Keys::Known),
         marks: Some(record.marks),
     }
 }
@@ -269,6 +284,7 @@ mod tests {
             place: Place::first_free(Bridge::HOST, |_| false).expect("there is room"),
             children: Bridge::HOST,
             host_key: None,
+            keys: None,
             user: UserName::root(),
             access: None,
             shares_programs: true,

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use orch_model::pull::Enrolment;
-use orch_model::{NodeKind, PublicKey, Size, UserName};
+use orch_model::{NodeKeys, NodeKind, PublicKey, Size, UserName};
 use orch_plan::Marks;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -34,14 +34,32 @@ pub(crate) struct Record {
     pub(crate) place: Place,
     /// The network of the machines inside of it.
     pub(crate) children: Bridge,
-    /// Its SSH host key, made before it was.
+    /// The SSH host key that it is made with, where it has an SSH server: it is known by that until it has said what its own is.
     pub(crate) host_key: Option<PublicKey>,
+    /// Its own keys, once it has said what they are.
+    #[serde(default)]
+    pub(crate) keys: Option<NodeKeys>,
     /// The account that orch comes in with.
     pub(crate) user: UserName,
     /// The public half of the key that opens that account, where the machine has SSH.
     pub(crate) access: Option<PublicKey>,
     /// Whether it is made from this machine's programs, and so has no init of its own.
     pub(crate) shares_programs: bool,
+}
+
+impl Record {
+    /// The SSH host keys that it may show: its own, or until that is settled the one that it was made with first.
+    pub(crate) fn host_keys(&self) -> Vec<PublicKey> {
+        let own = self.keys.as_ref().and_then(|keys| keys.host_key.clone());
+        let is_settled = own.is_some() && self.keys.as_ref().is_some_and(|keys| keys.settled);
+        let first = self.host_key.clone().filter(|_| !is_settled);
+        first.into_iter().chain(own).collect()
+    }
+
+    /// Whether it has an SSH server.
+    pub(crate) const fn has_ssh(&self) -> bool {
+        self.access.is_some()
+    }
 }
 
 /// One start of a machine. An older or newer `orch` than the one that wrote it must know a running machine again, so
@@ -101,6 +119,17 @@ impl Folder {
     /// The private half of its SSH host key.
     pub(crate) fn host_key(&self) -> PathBuf {
         self.path.join("ssh_host_ed25519_key")
+    }
+
+    /// Removes the SSH host key that it was made with: it shows its own.
+    pub(crate) fn forget_host_key(&self) -> io::Result<()> {
+        for path in [self.host_key(), self.host_key().with_extension("pub")] {
+            match fs::remove_file(path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+        Ok(())
     }
 
     /// What it is given to fetch its configuration with, until it has it.

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use orch_model::pull::Enrolment;
-use orch_model::{Config, Inspection, RootLogin};
-use orch_run::{Configured, Door, Ended, Enroller, Permit, Target, Transport, TransportError};
+use orch_model::{Config, Inspection, NodeKeys, RootLogin};
+use orch_run::{Configured, Door, Ended, Enroller, Permit, Target, Transport, TransportError, Treasury};
 use tokio::time::Instant;
 
 use super::boot::PROGRAM;
@@ -21,7 +21,7 @@ use super::process::Process;
 use super::record::{Folder, Record};
 use super::{HELPER, Local, refresh};
 use crate::exec::exec;
-use crate::push::{self, Limits, Program};
+use crate::push::{self, Limits, Program, What};
 use crate::ssh::{Hop, Ssh, SshSettings, Way, Wayfinder, Whereabouts};
 
 /// The way to the nodes of a host on this computer.
@@ -29,15 +29,16 @@ pub struct LocalWay {
     maker: Arc<Maker>,
     ssh: Ssh,
     limits: Limits,
+    treasury: Arc<dyn Treasury>,
 }
 
 impl Local {
     /// The way to its nodes.
     pub fn way(&self, settings: SshSettings) -> LocalWay {
         let settings = SshSettings { whereabouts: Whereabouts::Here, ..settings };
-        let limits = settings.limits.clone();
+        let (limits, treasury) = (settings.limits.clone(), Arc::clone(&settings.treasury));
         let finder = Arc::new(Finder { maker: Arc::clone(&self.maker) });
-        LocalWay { maker: Arc::clone(&self.maker), ssh: Ssh::new(finder, settings), limits }
+        LocalWay { maker: Arc::clone(&self.maker), ssh: Ssh::new(finder, settings), limits, treasury }
     }
 
     /// The private key that opens its nodes.
@@ -112,21 +113,22 @@ impl Maker {
         let is_let_in = record.user.as_str() != "root" || !refuses_root(folder);
         let above = record.inside.as_ref().map(|name| self.store.folder(name));
         let is_reached = |above: Folder| above.record().is_ok_and(|record| self.has_ssh(&above, &record));
-        record.host_key.is_some() && is_let_in && above.is_none_or(is_reached)
+        record.has_ssh() && is_let_in && above.is_none_or(is_reached)
     }
 }
 
 /// A machine as a hop, but for the way to it.
 fn hop(target: &Target, folder: &Folder, record: &Record) -> Result<Hop, TransportError> {
-    let host_key = record.host_key.clone();
-    let host_key =
-        host_key.ok_or_else(|| unreachable(target, "there is a machine without SSH on the way"))?;
+    let host_keys = record.host_keys();
+    if host_keys.is_empty() {
+        return Err(unreachable(target, "there is a machine without SSH on the way"));
+    }
     Ok(Hop {
         alias: record.marks.node.to_string(),
         address: record.place.address().to_string(),
         port: ssh_port(folder),
         user: record.user.to_string(),
-        host_key,
+        host_keys,
         proxy: None,
         generation: folder.running().map(|init| init.to_string()).unwrap_or_default(),
     })
@@ -189,13 +191,24 @@ impl Transport for LocalWay {
             let program = Program::There(PROGRAM.into());
             let deadline = Instant::now() + self.limits.configure;
             let work = Work::begin(&direct, program.argv(&["cancel"]));
-            let ended = push::configure(&direct, &program, target, config, &self.limits, deadline).await;
+            let what = What { config, treasury: &self.treasury };
+            let ended = push::configure(&direct, &program, target, what, &self.limits, deadline).await;
             work.end();
             return ended;
         }
         tokio::select! {
             configured = self.ssh.configure(target, config, permit) => configured,
             off = self.goes_off(target) => Err(off),
+        }
+    }
+
+    async fn settle(&self, target: &Target, permit: &Permit) -> Result<NodeKeys, TransportError> {
+        target.needs(permit)?;
+        match self.direct(target, None)? {
+            Some(direct) => {
+                push::settle(&direct, &Program::There(PROGRAM.into()), target, &self.limits).await
+            }
+            None => self.ssh.settle(target, permit).await,
         }
     }
 }

@@ -1,11 +1,14 @@
 //! What `orch-node` answers, and what that means.
 
-use orch_model::{ApplyReport, ApplyStatus, Config, Inspection};
+use orch_model::{ApplyReport, ApplyStatus, Config, Inspection, KeyName, Lacking, NodeKeys};
 use orch_run::told::{failures, skipped};
 use orch_run::{Configured, Ended, Target, TransportError};
 use serde::de::DeserializeOwned;
 
 use super::program::NOT_FOUND;
+
+/// The exit code of a node that lacks secrets, and did nothing for want of them.
+pub(super) const LACKS: i32 = 6;
 
 /// The exit code of a node that did not get done within the limit.
 pub(super) const LIMIT_REACHED: i32 = 4;
@@ -33,7 +36,21 @@ pub(super) fn configured(
         let why = "it was configured, and did not say whether it is healthy".into();
         return Err(failed(why, tail(&ended.stderr)));
     }
-    Ok(Configured { changed: report.changed(), notes: skipped(&report.resources) })
+    let keys = keys(ended, target).ok();
+    Ok(Configured { changed: report.changed(), notes: skipped(&report.resources), keys })
+}
+
+/// By what a node says it is known.
+pub(super) fn keys(ended: &Ended, target: &Target) -> Result<NodeKeys, TransportError> {
+    let mut lines = ended.stdout.split(|byte| *byte == b'\n');
+    first(&mut lines).ok_or_else(|| no_answer(ended, target))
+}
+
+/// The secrets that a node says it lacks, and to whom they are encrypted.
+pub(super) fn lacking(ended: &Ended, target: &Target) -> Result<(NodeKeys, Vec<KeyName>), TransportError> {
+    let mut lines = ended.stdout.split(|byte| *byte == b'\n');
+    let lacking: Lacking = first(&mut lines).ok_or_else(|| no_answer(ended, target))?;
+    Ok((keys(ended, target)?, lacking.lacking))
 }
 
 /// What was seen by looking.
@@ -55,6 +72,7 @@ fn no_answer(ended: &Ended, target: &Target) -> TransportError {
             let why = "it was still at it when its time was over, and was told to stop".into();
             return TransportError::Late { node, why, evidence };
         }
+        Some(LACKS) => "it still lacks secrets that it was given".to_owned(),
         Some(NOT_FOUND) => "the program that configures it is not there yet".to_owned(),
         Some(code) => format!("the program that configures it ended with code {code} and no answer"),
         None => "the program that configures it was killed".to_owned(),

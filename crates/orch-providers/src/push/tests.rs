@@ -6,24 +6,29 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use orch_model::{
-    ApplyReport, ApplyStatus, Config, HealthReport, ManifestName, Mode, Request, ResourceReport, Scope,
-    Sources, parse, resolve,
+    AgeRecipient, ApplyReport, ApplyStatus, Config, HealthReport, Identity, KeyName, ManifestName, Mode,
+    NodeKeys, Parcel, Request, ResourceReport, Scope, Sources, parse, resolve,
 };
-use orch_run::{Configured, Ended, Progress, Target, TransportError};
+use orch_run::{Configured, Ended, Progress, Target, TransportError, Treasury, TreasuryError};
 use uuid::Uuid;
 
-use super::{Binary, Limits, Program, configure, inspect};
+use super::{Binary, Limits, Program, What, configure, inspect};
 use crate::remote::{Remote, RunAs};
 
 /// A node that gives these answers, one after the other, and keeps what it was asked.
 struct Node {
     answers: Mutex<VecDeque<Result<Ended, &'static str>>>,
     asked: Mutex<Vec<String>>,
+    given: Mutex<Vec<String>>,
 }
 
 impl Node {
     fn answering(answers: impl IntoIterator<Item = Result<Ended, &'static str>>) -> Self {
-        Self { answers: Mutex::new(answers.into_iter().collect()), asked: Mutex::default() }
+        Self {
+            answers: Mutex::new(answers.into_iter().collect()),
+            asked: Mutex::default(),
+            given: Mutex::default(),
+        }
     }
 
     /// The programs that were run, by their names, with the first argument of ours.
@@ -33,21 +38,55 @@ impl Node {
 
     async fn configure(&self, program: &Program, config: &Config) -> Result<Configured, TransportError> {
         let deadline = tokio::time::Instant::now() + Duration::from_mins(1);
-        configure(self, program, &target(), config, &Limits::default(), deadline).await
+        let treasury: Arc<dyn Treasury> = Arc::new(Packer);
+        let what = What { config, treasury: &treasury };
+        configure(self, program, &target(), what, &Limits::default(), deadline).await
     }
 }
 
 #[async_trait]
 impl Remote for Node {
-    async fn run(&self, argv: &[String], _: RunAs, _: &[u8], _: Duration) -> Result<Ended, TransportError> {
+    async fn run(
+        &self,
+        argv: &[String],
+        _: RunAs,
+        input: &[u8],
+        _: Duration,
+    ) -> Result<Ended, TransportError> {
         let asked = if argv[0].contains("orch-node") { &argv[1] } else { &argv[0] };
         self.asked.lock().unwrap().push(asked.clone());
+        self.given.lock().unwrap().push(String::from_utf8_lossy(input).into_owned());
         let answer = self.answers.lock().unwrap().pop_front().unwrap_or_else(|| Ok(ended(0, "")));
         answer.map_err(|why| TransportError::Unreachable {
             node: target().identity,
             why: why.into(),
             evidence: vec![],
         })
+    }
+}
+
+/// Packs the names of what it is asked for; `gone` cannot be opened.
+struct Packer;
+
+impl Treasury for Packer {
+    fn pack(&self, _: &Config, names: &[KeyName], to: &AgeRecipient) -> Result<Parcel, TreasuryError> {
+        let names: Vec<&str> = names.iter().map(KeyName::as_str).collect();
+        if names.contains(&"gone") {
+            return Err(TreasuryError { what: "it is gone".into(), hint: "bring it back".into() });
+        }
+        Ok(Parcel::new(format!("{} for {to}", names.join("+"))))
+    }
+
+    fn admit(&self, _: &Config, _: &AgeRecipient) -> Result<Vec<String>, TreasuryError> {
+        unreachable!("that is not for who brings a configuration")
+    }
+
+    fn has_files(&self) -> bool {
+        true
+    }
+
+    fn dismiss(&self, _: &Identity, _: &AgeRecipient) -> Result<Vec<String>, TreasuryError> {
+        unreachable!("that is not for who brings a configuration")
     }
 }
 
@@ -112,7 +151,10 @@ async fn a_node_that_is_as_wanted_costs_one_round_trip() {
     let answer = report(&config, vec![resource("hostname", "web")], None);
     let node = Node::answering([Ok(ended(0, &line(&answer)))]);
     let done = node.configure(&there(), &config).await.unwrap();
-    assert_eq!((done, node.asked()), (Configured { changed: false, notes: vec![] }, vec!["push".to_owned()]));
+    assert_eq!(
+        (done, node.asked()),
+        (Configured { changed: false, notes: vec![], keys: None }, vec!["push".to_owned()])
+    );
 }
 
 #[tokio::test]
@@ -133,7 +175,7 @@ async fn what_was_skipped_is_told_once_for_each_reason() {
         "skipped: service chrony (no systemd here)",
         "skipped: package htop, package vim (not installable here)",
     ];
-    assert_eq!(done, Configured { changed: true, notes: notes.map(str::to_owned).into() });
+    assert_eq!(done, Configured { changed: true, notes: notes.map(str::to_owned).into(), keys: None });
 }
 
 #[tokio::test]
@@ -237,4 +279,41 @@ async fn looking_asks_once_and_brings_nothing() {
     let error = inspect(&node, &program, &target(), &config, &Limits::default()).await.unwrap_err();
     assert!(error.to_string().ends_with("is not there yet"), "{error}");
     assert_eq!(node.asked(), ["inspect"]);
+}
+
+fn keys() -> NodeKeys {
+    NodeKeys { age: format!("age1{}", "q".repeat(58)).parse().unwrap(), host_key: None, settled: true }
+}
+
+fn lacks(names: &str) -> Result<Ended, &'static str> {
+    Ok(ended(6, &format!("{}{{\"lacking\":[{names}]}}\n", line(&keys()))))
+}
+
+#[tokio::test]
+async fn a_node_that_lacks_secrets_is_given_those_and_no_others() {
+    let config = config("");
+    let done = Ok(ended(0, &(line(&keys()) + &line(&report(&config, vec![], None)))));
+    let node = Node::answering([lacks(r#""db","api""#), done]);
+    let configured = node.configure(&there(), &config).await.unwrap();
+    assert_eq!((configured.changed, configured.keys), (false, Some(keys())));
+    assert_eq!(node.asked(), ["push", "push"]);
+    let given = node.given.lock().unwrap();
+    assert!(!given[0].contains("parcel"), "nothing is sent that was not asked for");
+    assert!(given[1].contains(&format!(r#""parcel":"db+api for {}""#, keys().age)));
+}
+
+#[tokio::test]
+async fn one_that_still_lacks_them_is_a_failure_and_not_asked_for_ever() {
+    let node = Node::answering([lacks(r#""db""#), lacks(r#""db""#)]);
+    let failed = node.configure(&there(), &config("")).await.unwrap_err();
+    assert!(failed.to_string().contains("it still lacks secrets that it was given"), "{failed}");
+    assert_eq!(node.asked(), ["push", "push"]);
+}
+
+#[tokio::test]
+async fn a_secret_that_cannot_be_opened_says_so_and_what_to_do() {
+    let node = Node::answering([lacks(r#""gone""#)]);
+    let failed = node.configure(&there(), &config("")).await.unwrap_err();
+    assert!(failed.to_string().contains("it is gone (bring it back)"), "{failed}");
+    assert_eq!(node.asked(), ["push"]);
 }

@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use orch_model::PublicKey;
+
 use super::quote;
 use super::settings::{SshSettings, Whereabouts};
 use super::way::Hop;
@@ -113,11 +115,14 @@ fn everywhere(settings: &SshSettings) -> Result<String, String> {
     ))
 }
 
-/// The line that pins a hop's key.
+/// The lines that pin a hop's keys.
 pub(super) fn known_host(hop: &Hop) -> String {
-    let mut words = hop.host_key.as_str().split(' ');
-    let (kind, key) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
-    format!("{} {kind} {key}\n", hop.pin())
+    let line = |key: &PublicKey| {
+        let mut words = key.as_str().split(' ');
+        let (kind, key) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+        format!("{} {kind} {key}\n", hop.pin())
+    };
+    hop.host_keys.iter().map(line).collect()
 }
 
 /// A path as a value: quoted, with nothing in it expanded.
@@ -149,7 +154,7 @@ mod tests {
             address: "10.0.0.5".into(),
             port: 2222,
             user: "ops".into(),
-            host_key: "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIE made by a person".parse().unwrap(),
+            host_keys: vec!["ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIE made by a person".parse().unwrap()],
             proxy,
             generation: String::new(),
         }

@@ -84,7 +84,7 @@ mod tests {
             address: "10.0.0.2".into(),
             port: 22,
             user: "ops".into(),
-            host_key: format!("ssh-ed25519 {key}").parse().unwrap(),
+            host_keys: vec![format!("ssh-ed25519 {key}").parse().unwrap()],
             proxy: None,
             generation: "1".into(),
         }

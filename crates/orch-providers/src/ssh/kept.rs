@@ -69,7 +69,7 @@ mod tests {
             address: "10.0.0.2".into(),
             port: 22,
             user: "ops".into(),
-            host_key: "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIE".parse().expect("it is a key"),
+            host_keys: vec!["ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIE".parse().expect("it is a key")],
             proxy: None,
             generation: "1".into(),
         }
@@ -82,7 +82,7 @@ mod tests {
         let same = kept.socket(&[hop()]);
         assert_eq!(same, kept.socket(&[hop()]));
         for hops in [
-            vec![Hop { host_key: other, ..hop() }],
+            vec![Hop { host_keys: vec![other], ..hop() }],
             vec![Hop { generation: "2".into(), ..hop() }],
             vec![Hop { port: 23, ..hop() }],
             vec![Hop { user: "root".into(), ..hop() }],

@@ -1,12 +1,15 @@
 //! Where an [`Ssh`](super::Ssh) keeps its files, and how patient it is.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
+
+use orch_run::{NoTreasury, Treasury};
 
 use crate::push::Limits;
 
 /// Where an [`Ssh`](super::Ssh) keeps its files, and how patient it is.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct SshSettings {
     /// The folder for generated configurations, pinned keys and control sockets. Several drivers may share it.
     pub folder: PathBuf,
@@ -37,6 +40,8 @@ pub struct SshSettings {
     pub connects: usize,
     /// How many programs run over one connection at once; an SSH server allows ten by default.
     pub channels: usize,
+    /// Who can open the secrets that nodes say they lack.
+    pub treasury: Arc<dyn Treasury>,
     /// How long configuring, checking and looking may take.
     pub limits: Limits,
 }
@@ -68,6 +73,7 @@ impl SshSettings {
             keep: None,
             connects: 32,
             channels: 8,
+            treasury: NoTreasury::shared(),
             limits: Limits::default(),
         }
     }

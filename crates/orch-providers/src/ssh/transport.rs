@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use orch_model::Config;
 use orch_model::pull::Enrolment;
+use orch_model::{Config, NodeKeys};
 use orch_run::{Configured, Enroller, Permit, Target, Transport, TransportError};
 use tokio::time::Instant;
 
 use super::client::Ssh;
 use super::connection::Connection;
 use super::way::Way;
-use crate::push::{self, Program};
+use crate::push::{self, Program, What};
 
 #[async_trait]
 impl Transport for Ssh {
@@ -30,6 +30,13 @@ impl Transport for Ssh {
         let ended = self.push_until_answered(target, config, &way, &mut work, deadline).await;
         work.connection = None;
         ended
+    }
+
+    async fn settle(&self, target: &Target, permit: &Permit) -> Result<NodeKeys, TransportError> {
+        target.needs(permit)?;
+        let way = self.way(target).await?;
+        let connection = self.reach_by(target, &way).await?;
+        push::settle(&connection, &way.program, target, &self.settings().limits).await
     }
 }
 
@@ -63,7 +70,8 @@ impl Ssh {
             let connection = Arc::new(self.reach_by(target, way).await?);
             work.connection = Some(Arc::clone(&connection));
             let (program, limits) = (&way.program, &settings.limits);
-            let ended = push::configure(&*connection, program, target, config, limits, deadline).await;
+            let what = What { config, treasury: &settings.treasury };
+            let ended = push::configure(&*connection, program, target, what, limits, deadline).await;
             match ended {
                 Err(error) if error.is_passing() && Instant::now() + wait < deadline => {
                     target.progress.say("the connection broke, connecting again");
@@ -84,7 +92,7 @@ fn guessed(done: Configured) -> Configured {
         return done;
     }
     let guess = "changed, as far as is known: the connection broke while it was at it".to_owned();
-    Configured { changed: true, notes: done.notes.into_iter().chain([guess]).collect() }
+    Configured { changed: true, notes: done.notes.into_iter().chain([guess]).collect(), ..done }
 }
 
 /// Work that a node does for us. Let go of while there is a connection, the node is told to end it.

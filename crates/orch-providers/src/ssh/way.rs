@@ -42,8 +42,8 @@ pub struct Hop {
     pub port: u16,
     /// The account to use.
     pub user: String,
-    /// The host key that it was made with. No other is spoken to.
-    pub host_key: PublicKey,
+    /// Its host key, and the one after it where it may show that already. No other is spoken to.
+    pub host_keys: Vec<PublicKey>,
     /// The program whose input and output lead to its SSH server, where the network does not.
     pub proxy: Option<Vec<OsString>>,
     /// Which life of the machine this is, where that is known: a connection to an earlier one is not used again.
@@ -87,7 +87,9 @@ impl Hop {
 pub(super) fn digest(hops: &[Hop]) -> String {
     let mut words: Vec<Vec<u8>> = Vec::new();
     for hop in hops {
-        let texts = [&hop.alias, &hop.address, &hop.user, hop.host_key.as_str(), &hop.generation];
+        // The first one: a machine that may show another one in a moment is still the same.
+        let host_key = hop.host_keys.first().map_or("", PublicKey::as_str);
+        let texts = [&hop.alias, &hop.address, &hop.user, host_key, &hop.generation];
         words.extend(texts.map(|text| text.as_bytes().to_vec()));
         words.push(hop.port.to_be_bytes().to_vec());
         words.extend(hop.proxy.iter().flatten().map(|word| word.as_bytes().to_vec()));
@@ -116,7 +118,7 @@ mod tests {
             address: "fe80::1%eth0".into(),
             port: 22,
             user: "root".into(),
-            host_key: "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIE".parse().unwrap(),
+            host_keys: vec!["ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIE".parse().unwrap()],
             proxy: Some(vec!["/opt/a b/orch".into(), "100%".into()]),
             generation: String::new(),
         }

@@ -63,7 +63,7 @@ async fn a_kept_connection_is_not_used_for_another_host_key() {
     let first = keeping();
     let (server, other) = (first.server(), first.server());
     say_hello(&first, vec![server.plan.hop("web")]).await;
-    let wrong = Hop { host_key: other.plan.host_key.clone(), ..server.plan.hop("web") };
+    let wrong = Hop { host_keys: vec![other.plan.host_key.clone()], ..server.plan.hop("web") };
     let refused = first.again().ssh.exec(&first.node(vec![wrong]), &argv(&["true"]), SOON).await;
     assert!(refused.is_err(), "{refused:?}");
 }

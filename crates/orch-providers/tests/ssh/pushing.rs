@@ -89,7 +89,7 @@ impl StandIn {
 }
 
 fn changed() -> Configured {
-    Configured { changed: true, notes: vec![] }
+    Configured { changed: true, notes: vec![], keys: None }
 }
 
 #[tokio::test(flavor = "multi_thread")]

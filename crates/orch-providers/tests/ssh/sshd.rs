@@ -99,7 +99,7 @@ impl Plan {
             address: "127.0.0.1".into(),
             port: self.port,
             user: account(),
-            host_key: self.host_key.clone(),
+            host_keys: vec![self.host_key.clone()],
             proxy: None,
             generation: String::new(),
         }

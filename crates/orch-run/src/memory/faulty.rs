@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use orch_model::{Config, HostName, Identity, NodeName};
+use orch_model::{Config, HostName, Identity, NodeKeys, NodeName};
 use orch_plan::HostView;
 
 use crate::permit::Permit;
-use crate::provider::{Done, Order, Provider, ProviderError, Scope};
+use crate::provider::{Done, Order, Pin, Provider, ProviderError, Scope};
 use crate::transport::{Configured, Target, Transport, TransportError};
 
 /// One thing that goes wrong.
@@ -76,6 +76,13 @@ impl<P> Faulty<P> {
         self.effects.load(Ordering::SeqCst)
     }
 
+    fn failure(&self, lasting: Lasting) -> ProviderError {
+        match lasting {
+            Lasting::Passing => ProviderError::NoAnswer { host: self.host.clone(), why: "injected".into() },
+            Lasting::Final => ProviderError::Refused { host: self.host.clone(), why: "injected".into() },
+        }
+    }
+
     fn next(&self, node: &Identity) -> Option<FaultKind> {
         let count = self.effects.fetch_add(1, Ordering::SeqCst) + 1;
         let mut faults = self.faults.lock().expect("nobody panics while holding this");
@@ -138,11 +145,21 @@ impl<P: Provider> Provider for Faulty<P> {
     }
 
     async fn apply(&self, order: &Order, permit: &Permit) -> Result<Done, ProviderError> {
-        let fail = |lasting| match lasting {
-            Lasting::Passing => ProviderError::NoAnswer { host: self.host.clone(), why: "injected".into() },
-            Lasting::Final => ProviderError::Refused { host: self.host.clone(), why: "injected".into() },
-        };
+        let fail = |lasting| self.failure(lasting);
         around(self.next(&order.identity), self.inner.apply(order, permit), fail).await
+    }
+
+    async fn pin(&self, pin: &Pin, permit: &Permit) -> Result<Done, ProviderError> {
+        let fail = |lasting| self.failure(lasting);
+        around(self.next(&pin.identity), self.inner.pin(pin, permit), fail).await
+    }
+}
+
+fn unreached(lasting: Lasting, node: &Identity) -> TransportError {
+    let (node, why, evidence) = (node.clone(), "injected".into(), Vec::new());
+    match lasting {
+        Lasting::Passing => TransportError::Unreachable { node, why, evidence },
+        Lasting::Final => TransportError::Failed { node, why, evidence },
     }
 }
 
@@ -155,16 +172,13 @@ impl<P: Transport> Transport for Faulty<P> {
         permit: &Permit,
     ) -> Result<Configured, TransportError> {
         let node = &target.identity;
-        let fail = |lasting| match lasting {
-            Lasting::Passing => TransportError::Unreachable {
-                node: node.clone(),
-                why: "injected".into(),
-                evidence: Vec::new(),
-            },
-            Lasting::Final => {
-                TransportError::Failed { node: node.clone(), why: "injected".into(), evidence: Vec::new() }
-            }
-        };
+        let fail = |lasting| unreached(lasting, node);
         around(self.next(node), self.inner.configure(target, config, permit), fail).await
+    }
+
+    async fn settle(&self, target: &Target, permit: &Permit) -> Result<NodeKeys, TransportError> {
+        let node = &target.identity;
+        let fail = |lasting| unreached(lasting, node);
+        around(self.next(node), self.inner.settle(target, permit), fail).await
     }
 }

@@ -1,18 +1,19 @@
 //! The machines of a host, and what providers and transports do to them.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use async_trait::async_trait;
-use orch_model::{Config, HostName, NodeName};
+use orch_model::{Config, HostName, NodeKeys, NodeName};
 use orch_plan::{Abilities, Action, Applied, HostView, Keys, Machine, MachineRef, MachineSpec, MachineState};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use crate::permit::Permit;
-use crate::provider::{Done, Order, Provider, ProviderError, Scope};
+use crate::provider::{Done, Order, Pin, Provider, ProviderError, Scope};
 use crate::transport::{Configured, Target, Transport, TransportError};
 
 /// What is in the file of a world.
@@ -22,6 +23,9 @@ pub struct WorldFile {
     pub machines: Vec<Machine>,
     /// How many machines were ever made.
     pub made: u64,
+    /// The machines that have put away the key that they were made with.
+    #[serde(default)]
+    pub settled: BTreeSet<Uuid>,
 }
 
 /// A host in memory.
@@ -29,6 +33,8 @@ pub struct MemoryProvider {
     host: HostName,
     file: Option<PathBuf>,
     world: Mutex<WorldFile>,
+    /// Whether nothing can be told of the keys of machines.
+    is_keyless: bool,
     /// Called when a machine exists and does not run yet: a test ends the process here.
     half_way: Box<dyn Fn() + Send + Sync>,
 }
@@ -36,7 +42,7 @@ pub struct MemoryProvider {
 impl MemoryProvider {
     /// A host that ends with the process.
     pub fn new(host: HostName) -> Self {
-        Self { host, file: None, world: Mutex::default(), half_way: Box::new(|| {}) }
+        Self { host, file: None, world: Mutex::default(), is_keyless: false, half_way: Box::new(|| {}) }
     }
 
     /// A host that is kept in a file, as it is after each move; an absent file is an empty host.
@@ -46,7 +52,14 @@ impl MemoryProvider {
             Err(error) if error.kind() == io::ErrorKind::NotFound => WorldFile::default(),
             Err(error) => return Err(error),
         };
-        Ok(Self { host, file: Some(file.to_owned()), world: Mutex::new(world), half_way: Box::new(|| {}) })
+        let (file, world) = (Some(file.to_owned()), Mutex::new(world));
+        Ok(Self { host, file, world, is_keyless: false, half_way: Box::new(|| {}) })
+    }
+
+    /// The same, where nothing can be told of the keys of machines: then nothing is done about them.
+    pub fn keyless(mut self) -> Self {
+        self.is_keyless = true;
+        self
     }
 
     /// Has `half_way` called whenever a machine is half made.
@@ -117,7 +130,9 @@ impl MemoryProvider {
         }
         self.moved(|world| {
             world.made += 1;
-            world.machines.push(half_made(order, spec, format!("m{}", world.made), inside));
+            let keys = if self.is_keyless { Keys::Unknown } else { Keys::Awaited };
+            let machine = half_made(order, spec, format!("m{}", world.made), inside);
+            world.machines.push(Machine { keys, ..machine });
         })?;
         (self.half_way)();
         self.finish(order, spec)
@@ -199,8 +214,15 @@ fn half_made(order: &Order, spec: &MachineSpec, id: String, inside: Option<Strin
         image: Some(spec.image.clone()),
         vmid: spec.vmid,
         applied: Applied::Never,
-        keys: Keys::Unknown,
+        keys: Keys::Awaited,
     }
+}
+
+/// The keys of a machine here: another one has others.
+fn keys_of(uuid: Uuid, settled: bool) -> NodeKeys {
+    let data: String = uuid.simple().to_string().replace('b', "g").replace('1', "z");
+    let age = format!("age1{data}{}", "q".repeat(26)).parse().expect("these are characters of recipients");
+    NodeKeys { age, host_key: None, settled }
 }
 
 #[async_trait]
@@ -222,6 +244,14 @@ impl Provider for MemoryProvider {
             Action::Configure { .. } => Err(self.refused("configurations are the transport's")),
         }
     }
+
+    async fn pin(&self, pin: &Pin, _permit: &Permit) -> Result<Done, ProviderError> {
+        let world = self.world();
+        let found = world.machines.iter().find(|machine| bears(machine, pin.uuid));
+        let found = found.ok_or_else(|| self.refused("no machine bears that mark"))?;
+        let machine = MachineRef { id: found.id.clone(), name: found.name.clone(), uuid: pin.uuid };
+        self.on_marked(&machine, |found| found.keys = Keys::Known(pin.keys.clone()))
+    }
 }
 
 #[async_trait]
@@ -239,13 +269,14 @@ impl Transport for MemoryProvider {
             evidence: Vec::new(),
         };
         let world = self.world();
+        let keys = Some(keys_of(target.uuid, world.settled.contains(&target.uuid)));
         let machine = world.machines.iter().find(|machine| bears(machine, target.uuid));
         let machine = machine.ok_or_else(|| failed("it does not exist"))?;
         if machine.state != MachineState::Running {
             return Err(failed("it does not run"));
         }
         if machine.applied == wanted {
-            return Ok(Configured { changed: false, notes: Vec::new() });
+            return Ok(Configured { changed: false, notes: Vec::new(), keys });
         }
         let id = machine.id.clone();
         let applied = self.change(|world| {
@@ -256,6 +287,17 @@ impl Transport for MemoryProvider {
                 .for_each(|machine| machine.applied = wanted);
         });
         applied.map_err(|error| failed(&error.to_string()))?;
-        Ok(Configured { changed: true, notes: Vec::new() })
+        Ok(Configured { changed: true, notes: Vec::new(), keys })
+    }
+
+    async fn settle(&self, target: &Target, _permit: &Permit) -> Result<NodeKeys, TransportError> {
+        let settled = self.change(|world| world.settled.insert(target.uuid));
+        let failed = |error: io::Error| TransportError::Failed {
+            node: target.identity.clone(),
+            why: error.to_string(),
+            evidence: Vec::new(),
+        };
+        settled.map_err(failed)?;
+        Ok(keys_of(target.uuid, true))
     }
 }

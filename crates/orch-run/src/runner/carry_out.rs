@@ -20,6 +20,7 @@ use crate::progress::Progress;
 use crate::provider::{Done, Order, Place, Places, ProviderError, Scope};
 use crate::registry::{Registry, RegistryError};
 use crate::transport::{Configured, Target, TransportError};
+use crate::treasury::{Treasury, TreasuryError};
 
 /// What to try for a node that the plan knew must not be touched.
 pub(crate) const REFUSED_HINT: &str =
@@ -40,6 +41,9 @@ pub(crate) enum StepError {
     /// Nothing can be found out about a node that fetches its configuration.
     #[error(transparent)]
     Registry(RegistryError),
+    /// Secrets could not be had, or not be kept from those who must not have them.
+    #[error(transparent)]
+    Treasury(TreasuryError),
     /// It took longer than its phase may, and a fresh look did not find it done.
     #[error("not done within {}s: {seen}", limit.as_secs_f64())]
     TimedOut {
@@ -66,7 +70,7 @@ impl StepError {
             Self::Transport(error) => error.is_passing(),
             Self::Registry(error) => error.is_passing(),
             Self::NotSeen { .. } => true,
-            Self::Refused(_) | Self::TimedOut { .. } | Self::Journal(_) => false,
+            Self::Refused(_) | Self::TimedOut { .. } | Self::Journal(_) | Self::Treasury(_) => false,
         }
     }
 
@@ -75,7 +79,11 @@ impl StepError {
             Self::TimedOut { .. } => true,
             Self::Provider(error) => error.is_late(),
             Self::Transport(error) => error.is_late(),
-            Self::NotSeen { .. } | Self::Refused(_) | Self::Journal(_) | Self::Registry(_) => false,
+            Self::NotSeen { .. }
+            | Self::Refused(_)
+            | Self::Journal(_)
+            | Self::Registry(_)
+            | Self::Treasury(_) => false,
         }
     }
 
@@ -84,6 +92,7 @@ impl StepError {
             Self::Provider(error) => error.hint(),
             Self::Transport(error) => error.hint(),
             Self::Registry(error) => error.hint(),
+            Self::Treasury(error) => error.hint.clone(),
             Self::Refused(_) => REFUSED_HINT.into(),
             Self::TimedOut { .. } => {
                 "run again: it goes on from what is there; give it more time with `settings.timeouts`".into()
@@ -102,7 +111,8 @@ impl StepError {
             | Self::TimedOut { .. }
             | Self::NotSeen { .. }
             | Self::Journal(_)
-            | Self::Registry(_) => &[],
+            | Self::Registry(_)
+            | Self::Treasury(_) => &[],
         }
     }
 
@@ -120,11 +130,12 @@ impl StepError {
 
 /// Everything that steps share.
 pub(crate) struct Work {
-    site: SiteName,
+    pub(super) site: SiteName,
     timeouts: Timeouts,
     places: Places,
-    permit: Permit,
+    pub(super) permit: Permit,
     registry: Option<Arc<dyn Registry>>,
+    pub(super) treasury: Arc<dyn Treasury>,
     /// Nodes that fetch their configuration themselves: what they become, and how.
     pulling: BTreeMap<Identity, (SpecName, Mode)>,
     /// Nodes that this run enrolled when it made them, with how many results they had given until then.
@@ -160,6 +171,7 @@ impl Work {
             places: means.places.clone(),
             permit: means.permit.clone(),
             registry: means.registry.clone(),
+            treasury: Arc::clone(&means.treasury),
             pulling: plan.nodes.iter().filter_map(pulls).collect(),
             enrolled: Mutex::default(),
             journal: Arc::clone(&means.journal),
@@ -231,7 +243,7 @@ impl Work {
         match (answer, seen) {
             // Whether the tries before this one changed something is not known. What waits for a change must not miss
             // one, so it is called changed, and the note says that this is a guess.
-            (Ok(Ok(Configured { changed: false, notes })), Ok(())) if attempt > 1 => {
+            (Ok(Ok(Configured { changed: false, notes, .. })), Ok(())) if attempt > 1 => {
                 let guess = "an earlier try may have changed it".to_owned();
                 Ok(outcome(true, &[notes, vec![guess]].concat()))
             }
@@ -286,10 +298,15 @@ impl Work {
         let progress = Progress::to(move |doing| watch(&node, doing));
         if let Action::Configure { config, mode, .. } = action {
             let target = Target { identity: identity.clone(), uuid, mode: *mode, progress };
-            return match mode {
-                Mode::Push => Ok(place.transport.configure(&target, config, &self.permit).await?),
-                Mode::Pull | Mode::Hybrid => self.have_fetched(&target, config).await,
+            let mut done = match mode {
+                Mode::Push => place.transport.configure(&target, config, &self.permit).await?,
+                Mode::Pull | Mode::Hybrid => self.have_fetched(&target, config).await?,
             };
+            if let Some(keys) = &done.keys {
+                done.notes.extend(self.know(&target, keys).await?);
+                done.notes.extend(self.admit(config, keys).await?);
+            }
+            return Ok(done);
         }
         let enrolment = self.enrolment(identity, action).await?;
         let order = Order {
@@ -300,14 +317,17 @@ impl Work {
             action: action.clone(),
             progress,
         };
-        let done = place.provider.apply(&order, &self.permit).await?;
         let mut notes = Vec::new();
+        if matches!(action, Action::Destroy { .. }) {
+            notes.extend(self.dismiss(identity, uuid).await?);
+        }
+        let done = place.provider.apply(&order, &self.permit).await?;
         if let (Action::Destroy { .. }, Some(registry)) = (action, &self.registry) {
             // It is gone whether or not it is forgotten; but what it was given may be elsewhere too.
             let forgotten = registry.forget(identity).await;
             notes.extend(forgotten.err().map(|error| format!("its tokens could not be revoked: {error}")));
         }
-        Ok(Configured { changed: done == Done::Changed, notes })
+        Ok(Configured { changed: done == Done::Changed, notes, keys: None })
     }
 
     /// What a machine that is made needs to fetch its configuration, where that is how it gets it.
@@ -347,7 +367,7 @@ impl Work {
     }
 
     /// Looks at a node's host, within its time. A host that shows nothing is not an empty one, so that is an error.
-    async fn look(&self, identity: &Identity) -> Result<HostView, ProviderError> {
+    pub(super) async fn look(&self, identity: &Identity) -> Result<HostView, ProviderError> {
         let scope = Scope { host: identity.host.clone(), node: Some(identity.clone()) };
         let look = self.place(identity)?.provider.observe(&scope);
         let unseen = |why| ProviderError::NoAnswer { host: identity.host.clone(), why };
@@ -358,7 +378,7 @@ impl Work {
         }
     }
 
-    fn place(&self, identity: &Identity) -> Result<&Place, ProviderError> {
+    pub(super) fn place(&self, identity: &Identity) -> Result<&Place, ProviderError> {
         let host = &identity.host;
         let refused = |why: &str| ProviderError::Refused { host: host.clone(), why: why.into() };
         if !self.permit.covers(host) {

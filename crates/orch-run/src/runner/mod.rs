@@ -1,6 +1,7 @@
 //! Carries a plan out on the task engine: intent before effect, effect, a fresh look, and only then "done".
 
 mod carry_out;
+mod keys;
 mod pull;
 mod rollback;
 mod steps;
@@ -22,6 +23,7 @@ use crate::permit::Permit;
 use crate::provider::Places;
 use crate::registry::Registry;
 use crate::report::Report;
+use crate::treasury::Treasury;
 pub(crate) use carry_out::REFUSED_HINT;
 use carry_out::Work;
 pub(crate) use steps::{Step, steps};
@@ -61,6 +63,8 @@ pub struct Means {
     pub permit: Permit,
     /// Who knows the nodes that fetch their configuration themselves, where there are any.
     pub registry: Option<Arc<dyn Registry>>,
+    /// Who can open the secrets of the site.
+    pub treasury: Arc<dyn Treasury>,
     /// Where everything is written down.
     pub journal: Arc<RunJournal>,
     /// How the run is stopped from outside: `stop` starts nothing new, `cancel` also cuts off what runs. A rollback is

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use orch_model::{ApplyStatus, Config, Digest, NodeRecord, Reported};
+use orch_model::{ApplyStatus, Config, Digest, NodeKeys, NodeRecord, Reported};
 use tokio::time::Instant;
 
 use super::carry_out::StepError;
@@ -60,7 +60,7 @@ impl Pull<'_> {
             }
             let is_news = record.results() > since;
             if let Some(reported) = record.reported.filter(|reported| is_news && self.is_answer(reported)) {
-                return self.judge(&reported);
+                return self.judge(&reported, record.keys);
             }
             if Instant::now() >= deadline {
                 return Err(self.late(&last).into());
@@ -154,10 +154,11 @@ impl Pull<'_> {
         report.spec_digest == self.config.digest() || report.spec_digest == Digest::NONE
     }
 
-    fn judge(&self, reported: &Reported) -> Result<Configured, StepError> {
+    fn judge(&self, reported: &Reported, keys: Option<NodeKeys>) -> Result<Configured, StepError> {
         let report = &reported.result.report;
         if report.status == ApplyStatus::Complete {
-            return Ok(Configured { changed: report.changed(), notes: skipped(&report.resources) });
+            let (changed, notes) = (report.changed(), skipped(&report.resources));
+            return Ok(Configured { changed, notes, keys });
         }
         let why = report.error.as_deref().unwrap_or("it did not say why");
         let why = orch_model::printable(why).into_owned();

@@ -4,7 +4,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use orch_model::Config;
+use orch_model::{Config, NodeKeys};
 use orch_plan::HostView;
 use orch_run::memory::MemoryProvider;
 use orch_run::{
@@ -66,6 +66,10 @@ impl Provider for Around {
             Gate::NoAnswer => Err(ProviderError::NoAnswer { host, why: "injected".into() }),
         }
     }
+
+    async fn pin(&self, pin: &orch_run::Pin, permit: &Permit) -> Result<Done, ProviderError> {
+        self.inner.pin(pin, permit).await
+    }
 }
 
 #[async_trait]
@@ -86,5 +90,9 @@ impl Transport for Around {
                 Err(TransportError::Unreachable { node, why: "injected".into(), evidence: Vec::new() })
             }
         }
+    }
+
+    async fn settle(&self, target: &Target, permit: &Permit) -> Result<NodeKeys, TransportError> {
+        self.inner.settle(target, permit).await
     }
 }

@@ -14,11 +14,11 @@ use std::time::Duration;
 
 use orch_dag::{Entry as StepEntry, TaskReport};
 use orch_model::{Fleet, HostName, Size};
-use orch_plan::{Applied, Goal, Machine, MachineState, Marks, Observed, Plan, Verb, plan};
+use orch_plan::{Applied, Goal, Keys, Machine, MachineState, Marks, Observed, Plan, Verb, plan};
 use orch_run::memory::{Fault, Faulty, MemoryProvider};
 use orch_run::{
-    Control, Entry, Hooks, HostLocks, Means, NodeStatus, Patience, Permit, Place, Places, Provider, Report,
-    RunId, RunJournal, Runs, StateDir, StepValue, Transport, observe, run,
+    Control, Entry, Hooks, HostLocks, Means, NoTreasury, NodeStatus, Patience, Permit, Place, Places,
+    Provider, Report, RunId, RunJournal, Runs, StateDir, StepValue, Transport, Treasury, observe, run,
 };
 use tempfile::TempDir;
 use uuid::Uuid;
@@ -37,7 +37,7 @@ pub(crate) fn host(name: &str) -> HostName {
 
 /// A host that nothing is wrong with.
 pub(crate) fn memory() -> Arc<MemoryProvider> {
-    Arc::new(MemoryProvider::new(host("father")))
+    Arc::new(MemoryProvider::new(host("father")).keyless())
 }
 
 /// A host with faults, and the world behind them.
@@ -60,6 +60,7 @@ pub(crate) struct Driver {
     pub(crate) control: Control,
     pub(crate) hooks: Arc<dyn Hooks<StepValue>>,
     pub(crate) patience: Patience,
+    pub(crate) treasury: Arc<dyn Treasury>,
     pub(crate) folder: Option<TempDir>,
 }
 
@@ -84,7 +85,8 @@ impl Driver {
             longest_wait: Duration::from_millis(4),
         };
         let control = Control::new();
-        Self { state, places, control, hooks: Arc::new(Silent), patience, folder: None }
+        let treasury = NoTreasury::shared();
+        Self { state, places, control, hooks: Arc::new(Silent), patience, treasury, folder: None }
     }
 
     pub(crate) fn retrying(mut self, retries: u32) -> Self {
@@ -138,6 +140,7 @@ impl Driver {
             RunJournal::begin(&self.state, run_id.clone(), plan).await.expect("a journal can be begun");
         let means = Means {
             registry: None,
+            treasury: Arc::clone(&self.treasury),
             places: self.places.clone(),
             permit,
             journal: Arc::new(journal),
@@ -257,6 +260,7 @@ pub(crate) fn stranger(id: &str, name: &str, marks: Option<Marks>) -> Machine {
         image: None,
         vmid: None,
         applied: Applied::Unknown,
+        keys: Keys::Unknown,
     }
 }
 

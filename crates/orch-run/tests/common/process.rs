@@ -12,7 +12,7 @@ use orch_dag::Control;
 use orch_model::Fleet;
 use orch_plan::{Goal, Verb, plan};
 use orch_run::memory::{Fault, FaultKind, Faulty, MemoryProvider, kill_this_process};
-use orch_run::{HostLocks, Means, Permit, RunId, RunJournal, StateDir, run};
+use orch_run::{HostLocks, Means, NoTreasury, Permit, RunId, RunJournal, StateDir, run};
 use rustix::process::{Resource, Rlimit, setrlimit};
 use serde::{Deserialize, Serialize};
 
@@ -263,6 +263,7 @@ async fn drive(job: &Job) -> Said {
     killing(1);
     let means = Means {
         registry: None,
+        treasury: NoTreasury::shared(),
         places: driver.places.clone(),
         permit: Permit::under(locks),
         journal: Arc::new(journal.when_written(killing)),

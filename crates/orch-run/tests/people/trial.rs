@@ -33,6 +33,7 @@ async fn tried_by(common: &Driver, fleet: &Fleet, doors: &Doors) -> TrialReport 
     let locks = HostLocks::take(&common.state, &fleet.site, &plan.hosts, &run, "test").unwrap();
     let driver = orch_run::Driver {
         registry: None,
+        treasury: orch_run::NoTreasury::shared(),
         state: common.state.clone(),
         places: common.places.clone(),
         permit: Permit::under(locks),

@@ -9,8 +9,8 @@ use orch_model::Config;
 use orch_plan::HostView;
 use orch_run::memory::{Fault, FaultKind, Faulty, MemoryProvider};
 use orch_run::{
-    Configured, Done, ExitCode, NodeStatus, Order, Permit, Place, Provider, ProviderError, Scope, Target,
-    Transport, TransportError,
+    Configured, Done, ExitCode, NodeStatus, Order, Permit, Pin, Place, Provider, ProviderError, Scope,
+    Target, Transport, TransportError,
 };
 use tokio::time::Instant;
 
@@ -101,7 +101,7 @@ impl Provider for Liar {
 #[async_trait]
 impl Transport for Liar {
     async fn configure(&self, _: &Target, _: &Config, _: &Permit) -> Result<Configured, TransportError> {
-        Ok(Configured { changed: true, notes: Vec::new() })
+        Ok(Configured { changed: true, notes: Vec::new(), keys: None })
     }
 }
 
@@ -153,6 +153,10 @@ impl Provider for Blinded {
 
     async fn apply(&self, order: &Order, permit: &Permit) -> Result<Done, ProviderError> {
         self.inner.apply(order, permit).await
+    }
+
+    async fn pin(&self, pin: &Pin, permit: &Permit) -> Result<Done, ProviderError> {
+        self.inner.pin(pin, permit).await
     }
 }
 

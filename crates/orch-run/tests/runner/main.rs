@@ -8,6 +8,7 @@ mod blocked;
 mod cut_rollback;
 mod exit_codes;
 mod interrupt;
+mod keys;
 mod order;
 mod replacing;
 mod rollback;

@@ -7,7 +7,9 @@ use async_trait::async_trait;
 use orch_model::Fleet;
 use orch_plan::HostView;
 use orch_run::memory::{Fault, FaultKind, MemoryProvider};
-use orch_run::{Done, Entry, ExitCode, NodeStatus, Order, Permit, Place, Provider, ProviderError, Scope};
+use orch_run::{
+    Done, Entry, ExitCode, NodeStatus, Order, Permit, Pin, Place, Provider, ProviderError, Scope,
+};
 
 use crate::common::{
     Around, Driver, Effect, Gate, faulty, host, memory, ours, own_fleet, place, statuses, strangers, why,
@@ -172,8 +174,9 @@ struct Vanishing {
 #[async_trait]
 impl Provider for Vanishing {
     async fn observe(&self, scope: &Scope) -> Result<HostView, ProviderError> {
-        // The plan, and what is read back of the two steps that bring `hub` up; the step after those is refused.
-        if self.looks.fetch_add(1, Ordering::SeqCst) < 3 {
+        // The plan, what is read back of the two steps that bring `hub` up, and by what that is known; the step after those
+        // is refused.
+        if self.looks.fetch_add(1, Ordering::SeqCst) < 4 {
             return self.inner.observe(scope).await;
         }
         Ok(HostView::Unreachable { why: "the line is cut".into() })
@@ -184,6 +187,10 @@ impl Provider for Vanishing {
             return Err(ProviderError::Refused { host: order.identity.host.clone(), why: "full".into() });
         }
         self.inner.apply(order, permit).await
+    }
+
+    async fn pin(&self, pin: &Pin, permit: &Permit) -> Result<Done, ProviderError> {
+        self.inner.pin(pin, permit).await
     }
 }
 

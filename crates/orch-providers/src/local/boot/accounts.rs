@@ -14,18 +14,19 @@ use super::super::image::{SSH_SERVERS, SSH_SETTINGS, SUDOS};
 pub(super) struct Keys<'a> {
     /// The public half of the driver's key.
     pub(super) access: &'a PublicKey,
-    /// The private half of the machine's own.
-    pub(super) host_private: &'a [u8],
-    pub(super) host_public: &'a PublicKey,
+    /// The host key that it is made with, where it is given one.
+    pub(super) host: Option<(&'a [u8], &'a PublicKey)>,
 }
 
-/// Makes the account if it is missing, pins the machine's host key and lets the driver's key in.
+/// Makes the account if it is missing, gives the machine the host key that it is made with and lets the driver's key in.
 pub(super) fn let_in(user: &UserName, keys: &Keys<'_>) -> io::Result<()> {
     make_account(user)?;
     fs::create_dir_all("/etc/ssh/orch_keys")?;
-    replace(Path::new("/etc/ssh/ssh_host_ed25519_key"), keys.host_private, 0o600)?;
-    let public = format!("{}\n", keys.host_public);
-    replace(Path::new("/etc/ssh/ssh_host_ed25519_key.pub"), public.as_bytes(), 0o644)?;
+    if let Some((private, public)) = keys.host {
+        replace(Path::new("/etc/ssh/ssh_host_ed25519_key"), private, 0o600)?;
+        let public = format!("{public}\n");
+        replace(Path::new("/etc/ssh/ssh_host_ed25519_key.pub"), public.as_bytes(), 0o644)?;
+    }
     let access = format!("{}\n", keys.access);
     replace(&Path::new("/etc/ssh/orch_keys").join(user.as_str()), access.as_bytes(), 0o644)
 }

@@ -30,7 +30,9 @@ pub(crate) fn init(folder: &Folder, uplink: &Path, standing: Standing) -> Result
     say(io::stdout(), HERE)?;
     expect(io::stdin(), GO, Instant::now() + Duration::from_mins(1))?;
     let record = folder.record().doing("read what the machine is")?;
-    let host_key = record.host_key.as_ref().map(|_| fs::read(folder.host_key())).transpose();
+    // Only the first time: by the next one it may have put another in its place.
+    let is_given = record.host_key.is_some() && !record.made;
+    let host_key = is_given.then(|| fs::read(folder.host_key())).transpose();
     let host_key = host_key.doing("read its host key")?;
     let enrolment = folder.enrolment().exists().then(|| fs::read(folder.enrolment())).transpose();
     let enrolment = enrolment.doing("read what it fetches its configuration with")?;
@@ -77,15 +79,13 @@ fn settle(record: &Record, standing: Standing, host_key: Option<&[u8]>) -> Resul
     }
     if record.shares_programs {
         mark("shares-programs")?;
-        if host_key.is_some() {
+        if record.has_ssh() {
             mark("sshd-wanted")?;
         }
     }
     identity::become_oneself(record).doing("write down who it is")?;
-    if let (Some(host_private), Some(host_public), Some(access)) =
-        (host_key, &record.host_key, &record.access)
-    {
-        let keys = Keys { access, host_private, host_public };
+    if let Some(access) = &record.access {
+        let keys = Keys { access, host: host_key.zip(record.host_key.as_ref()) };
         accounts::let_in(&record.user, &keys).doing("let orch in")?;
         if !record.shares_programs {
             accounts::open_server(&record.user).doing("let orch in")?;

@@ -1,0 +1,107 @@
+//! By what nodes are known: what a node says of its own keys is written on its machine, before it puts away the key that it
+//! was made with; and who may read sops files himself is let in, and later shown out.
+
+use std::sync::Arc;
+
+use orch_model::{Config, Identity, NodeKeys};
+use orch_plan::Keys;
+use uuid::Uuid;
+
+use super::carry_out::{StepError, Work};
+use crate::provider::Pin;
+use crate::transport::{Target, TransportError};
+use crate::treasury::{Treasury, TreasuryError};
+
+impl Work {
+    /// Makes a node known by its own keys; in words, what else is worth telling. Until the keys are on its machine, the one
+    /// that it was made with must stay: whoever is cut off in between finds the way to it by that.
+    pub(super) async fn know(&self, target: &Target, keys: &NodeKeys) -> Result<Vec<String>, StepError> {
+        let mut notes = Vec::new();
+        match self.keys_of(&target.identity, target.uuid).await? {
+            Keys::Unknown => return Ok(notes),
+            Keys::Known(known) if known == *keys && keys.settled => return Ok(notes),
+            Keys::Known(known) if known.age != keys.age => {
+                notes.push("it has another age key than before".to_owned());
+            }
+            Keys::Known(_) | Keys::Awaited => {}
+        }
+        target.progress.say("writing down its keys");
+        self.pin(target, keys.clone()).await?;
+        if !keys.settled {
+            let settled = self.settle(target).await?;
+            if (&settled.age, &settled.host_key, settled.settled) != (&keys.age, &keys.host_key, true) {
+                let why = "it said other keys than a moment before".into();
+                return Err(TransportError::Impostor { node: target.identity.clone(), why }.into());
+            }
+            self.pin(target, settled).await?;
+        }
+        Ok(notes)
+    }
+
+    async fn pin(&self, target: &Target, keys: NodeKeys) -> Result<(), StepError> {
+        let pin = Pin { identity: target.identity.clone(), uuid: target.uuid, keys };
+        match self.place(&target.identity)?.provider.pin(&pin, &self.permit).await {
+            // The answer may have been lost, and not what it was about.
+            Err(error) if error.is_passing() => match self.keys_of(&target.identity, target.uuid).await? {
+                Keys::Known(known) if known == pin.keys => Ok(()),
+                _ => Err(error.into()),
+            },
+            done => done.map(drop).map_err(StepError::from),
+        }
+    }
+
+    /// Has a node put away the key that it was made with. Whoever gives no answer is asked once more: it may have done so, and
+    /// nobody but itself can say.
+    async fn settle(&self, target: &Target) -> Result<NodeKeys, StepError> {
+        let transport = &self.place(&target.identity)?.transport;
+        match transport.settle(target, &self.permit).await {
+            Err(error) if error.is_passing() => Ok(transport.settle(target, &self.permit).await?),
+            settled => Ok(settled?),
+        }
+    }
+
+    /// By what the machine of a node is known.
+    async fn keys_of(&self, identity: &Identity, uuid: Uuid) -> Result<Keys, StepError> {
+        let view = self.look(identity).await?;
+        let bears = |machine: &&orch_plan::Machine| {
+            machine
+                .marks
+                .as_ref()
+                .is_some_and(|marks| marks.uuid == uuid && marks.is_of(&self.site, identity))
+        };
+        Ok(view.machines().iter().find(bears).map(|machine| machine.keys.clone()).unwrap_or_default())
+    }
+
+    /// Lets a node read the sops files that hold its secrets, where it is to read them itself.
+    pub(super) async fn admit(&self, config: &Config, keys: &NodeKeys) -> Result<Vec<String>, StepError> {
+        if !config.role.enroll_recipient {
+            return Ok(Vec::new());
+        }
+        let (config, recipient) = (config.clone(), keys.age.clone());
+        self.ask_treasury(move |treasury| treasury.admit(&config, &recipient)).await
+    }
+
+    /// Takes a node that is to be destroyed off every sops file. Before it is gone: afterwards nobody would know its key.
+    pub(super) async fn dismiss(&self, identity: &Identity, uuid: Uuid) -> Result<Vec<String>, StepError> {
+        if !self.treasury.has_files() {
+            return Ok(Vec::new());
+        }
+        let Keys::Known(keys) = self.keys_of(identity, uuid).await? else { return Ok(Vec::new()) };
+        let node = identity.clone();
+        self.ask_treasury(move |treasury| treasury.dismiss(&node, &keys.age)).await
+    }
+
+    /// Files are read and keys are tried, so others are not kept waiting meanwhile.
+    async fn ask_treasury<T: Send + 'static>(
+        &self,
+        ask: impl FnOnce(&dyn Treasury) -> Result<T, TreasuryError> + Send + 'static,
+    ) -> Result<T, StepError> {
+        let treasury = Arc::clone(&self.treasury);
+        let asked = tokio::task::spawn_blocking(move || ask(&*treasury)).await;
+        let ended = |error: tokio::task::JoinError| TreasuryError {
+            what: format!("the secrets could not be worked on: {error}"),
+            hint: "run again".into(),
+        };
+        asked.map_err(ended).and_then(|answer| answer).map_err(StepError::Treasury)
+    }
+}
