@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use orch_model::token::{Chain, Refusal, TokenId};
-use orch_model::{Alarm, Identity};
+use orch_model::{Alarm, Identity, NodeKeys};
 use serde::{Deserialize, Serialize};
 
 use super::{Entry, Revoked};
@@ -18,6 +18,9 @@ pub struct TokenStanding {
     /// A token that was used up was shown: two have it, and one of them is not the node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub alarm: Option<Alarm>,
+    /// By what the node is known, as it said with the first token of its chain.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keys: Option<NodeKeys>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -47,11 +50,31 @@ impl Book {
         if before.is_some_and(|standing| standing.last == id) {
             return Ok(false);
         }
-        // Whoever enrolled it anew has seen to the alarm.
-        let alarm =
-            before.filter(|standing| standing.last.chain == id.chain).and_then(|standing| standing.alarm);
-        self.nodes.insert(node.clone(), TokenStanding { last: id, since: now, alarm });
+        // Whoever enrolled it anew has seen to the alarm; and it may be another machine, with keys of its own.
+        let before = before.filter(|standing| standing.last.chain == id.chain).cloned();
+        let (alarm, keys) = before.map_or((None, None), |standing| (standing.alarm, standing.keys));
+        self.nodes.insert(node.clone(), TokenStanding { last: id, since: now, alarm, keys });
         Ok(true)
+    }
+
+    /// Takes note of the keys that come with a token that was just shown: whether that is news. Keys other than those that
+    /// came first are somebody else's.
+    pub(super) fn meet(&mut self, node: &Identity, keys: &NodeKeys) -> Result<bool, Refusal> {
+        let Some(standing) = self.nodes.get_mut(node) else { return Err(Refusal::UsedUp) };
+        match &standing.keys {
+            Some(known) if known.age != keys.age => Err(Refusal::UsedUp),
+            Some(known) if known == keys => Ok(false),
+            Some(_) | None => {
+                standing.keys = Some(keys.clone());
+                Ok(true)
+            }
+        }
+    }
+
+    /// Takes note that somebody else has a token of the node: the last one that was shown.
+    pub(super) fn suspect(&mut self, node: &Identity, at: u64) -> Option<TokenId> {
+        let id = self.nodes.get(node)?.last;
+        self.is_new_misuse(node, id, at).then_some(id)
     }
 
     /// Takes note of a token that was used up and shown all the same. Whether that is news: one of a chain that the node
@@ -95,6 +118,8 @@ impl Book {
             entries.push(Entry::Used { node: node.clone(), id: standing.last, at: standing.since });
             let misused = |alarm: &Alarm| Entry::Misused { node: node.clone(), id: alarm.id, at: alarm.at };
             entries.extend(standing.alarm.as_ref().map(misused));
+            let met = |keys: &NodeKeys| Entry::Met { node: node.clone(), keys: keys.clone() };
+            entries.extend(standing.keys.as_ref().map(met));
         }
         let chains = self.revoked_chains.iter().map(|chain| Revoked::Chain(*chain));
         let nodes = self.revoked_until.iter().map(|(node, until)| Revoked::Node(node.clone(), *until));
@@ -104,14 +129,17 @@ impl Book {
 
     /// How many lines that file has.
     pub(super) fn lines(&self) -> usize {
-        let alarms = self.nodes.values().filter(|standing| standing.alarm.is_some()).count();
-        self.nodes.len() + alarms + self.revoked_chains.len() + self.revoked_until.len()
+        let lines_of = |standing: &TokenStanding| {
+            1 + usize::from(standing.alarm.is_some()) + usize::from(standing.keys.is_some())
+        };
+        self.nodes.values().map(lines_of).sum::<usize>() + self.revoked_chains.len() + self.revoked_until.len()
     }
 
     /// Takes over what a line says.
     pub(super) fn take_over(&mut self, entry: &Entry) {
         match entry {
             Entry::Used { node, id, at } => drop(self.show(node, *id, *at)),
+            Entry::Met { node, keys } => drop(self.meet(node, keys)),
             Entry::Misused { node, id, at } => drop(self.is_new_misuse(node, *id, *at)),
             Entry::Revoked { what, .. } => self.revoke(what),
         }

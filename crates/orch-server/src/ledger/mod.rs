@@ -14,7 +14,7 @@ use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use orch_model::Identity;
+use orch_model::{Identity, NodeKeys};
 use orch_model::token::{Chain, Refusal, TokenId};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -64,6 +64,7 @@ pub enum Revoked {
 #[serde(rename_all = "lowercase")]
 enum Entry {
     Used { node: Identity, id: TokenId, at: u64 },
+    Met { node: Identity, keys: NodeKeys },
     Misused { node: Identity, id: TokenId, at: u64 },
     Revoked { what: Revoked, at: u64 },
 }
@@ -117,6 +118,26 @@ impl Ledger {
                 Ok(false) | Err(_) => None,
             };
             // In the order in which it was decided, and so under the lock.
+            (verdict, entry.map_or_else(|| self.writer.last(), |entry| self.writer.append(&entry)))
+        };
+        let failed = |source| LedgerError { doing: "written", source };
+        self.writer.wait(written).await.map_err(failed)?;
+        verdict.map(|_| ()).map_err(ShowError::Refused)
+    }
+
+    /// Takes note of the keys that a node says it has, with a token that was just taken. Those that come with the first
+    /// token of a chain are the node's; whoever comes with others is not the node, and the node's operator is alarmed.
+    pub async fn meet(&self, node: &Identity, keys: &NodeKeys, now: u64) -> Result<(), ShowError> {
+        let (verdict, written) = {
+            let mut book = self.book();
+            let verdict = book.meet(node, keys);
+            let entry = match verdict {
+                Ok(true) => Some(Entry::Met { node: node.clone(), keys: keys.clone() }),
+                Ok(false) => None,
+                Err(_) => {
+                    book.suspect(node, now).map(|id| Entry::Misused { node: node.clone(), id, at: now })
+                }
+            };
             (verdict, entry.map_or_else(|| self.writer.last(), |entry| self.writer.append(&entry)))
         };
         let failed = |source| LedgerError { doing: "written", source };

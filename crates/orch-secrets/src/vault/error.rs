@@ -1,0 +1,85 @@
+//! Why a mention leads nowhere, or what is there cannot be had. No message holds a value.
+
+use orch_model::SecretRef;
+use thiserror::Error;
+
+use super::Spot;
+use crate::path::{KeyPath, PathError};
+use crate::sops::SopsError;
+
+/// A secret cannot be had.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum VaultError {
+    /// The mention makes no sense.
+    #[error("`{mention}` is not a mention of a secret: {why}")]
+    Malformed {
+        /// The mention.
+        mention: SecretRef,
+        /// Why not.
+        why: PathError,
+    },
+    /// No file has a value of that name.
+    #[error("`{mention}` leads nowhere: no file below `secrets/` has a value of that name")]
+    Nowhere {
+        /// The mention.
+        mention: SecretRef,
+    },
+    /// Several have.
+    #[error("`{mention}` could be {}", list(spots))]
+    Ambiguous {
+        /// The mention.
+        mention: SecretRef,
+        /// Every value of that name.
+        spots: Vec<Spot>,
+    },
+    /// The file does not exist.
+    #[error("there is no file `{file}`")]
+    NoFile {
+        /// The file.
+        file: String,
+    },
+    /// The file has no such value.
+    #[error("`{file}` has no value at `{path}`")]
+    NoValue {
+        /// The file.
+        file: String,
+        /// Where it should be.
+        path: KeyPath,
+    },
+    /// The file cannot be read.
+    #[error("`{file}` cannot be read: {why}")]
+    Unreadable {
+        /// The file.
+        file: String,
+        /// Why not.
+        why: String,
+    },
+    /// The file is not as it should be, or cannot be opened.
+    #[error(transparent)]
+    Sops(#[from] SopsError),
+}
+
+impl VaultError {
+    /// What to try next.
+    pub fn hint(&self) -> String {
+        match self {
+            Self::Malformed { why, .. } => why.hint().into(),
+            Self::Nowhere { .. } => {
+                "put it into a sops file with `orch secrets edit secrets/NAME.yaml`, or mention it as `secret:<file>#<path>`".into()
+            }
+            Self::Ambiguous { spots, .. } => match spots.first() {
+                Some(spot) => format!("say which one, such as `secret:{spot}`"),
+                None => "mention it as `secret:<file>#<path>`".into(),
+            },
+            Self::NoFile { file } => format!("make it with `orch secrets edit {file}`"),
+            Self::NoValue { file, .. } => format!("put it there with `orch secrets edit {file}`"),
+            Self::Unreadable { file, .. } => format!("see whether `{file}` can be read by you"),
+            Self::Sops(error) => error.hint().unwrap_or("see whether the file is as sops wrote it").into(),
+        }
+    }
+}
+
+fn list(spots: &[Spot]) -> String {
+    let spots: Vec<String> = spots.iter().map(|spot| format!("`{spot}`")).collect();
+    spots.join(" or ")
+}
