@@ -141,12 +141,13 @@ pub fn seal(recipients: &[Recipient], bytes: &[u8]) -> Result<Vec<u8>, SealError
 /// Opens a binary age file. Nothing of it is handed out before all of it was verified.
 pub fn open(identity: &Identity, sealed: &[u8]) -> Result<Secret, SealError> {
     let decryptor = Decryptor::new_buffered(sealed).map_err(SealError::NotSealed)?;
-    let mut reader =
-        decryptor.decrypt(std::iter::once(&identity.0 as &dyn age::Identity)).map_err(|error| match error {
+    let mut reader = decryptor.decrypt(std::iter::once(&identity.0 as &dyn age::Identity)).map_err(
+        |error| match error {
             DecryptError::NoMatchingKeys => SealError::WrongIdentity,
             DecryptError::InvalidHeader | DecryptError::UnknownFormat => SealError::NotSealed(error),
             _ => SealError::Damaged,
-        })?;
+        },
+    )?;
     // As much room as there can be plain text: a buffer that grew would leave copies behind that are not wiped.
     let mut plain = Zeroizing::new(Vec::with_capacity(sealed.len() + 32));
     reader.read_to_end(&mut plain).map_err(|_| SealError::Damaged)?;
