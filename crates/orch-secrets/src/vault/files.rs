@@ -22,7 +22,8 @@ pub(super) fn list(root: &Path) -> Result<Vec<String>, VaultError> {
 }
 
 fn walk(root: &Path, folder: &str, depth: usize, found: &mut Vec<String>) -> Result<(), VaultError> {
-    let unread = |error: &io::Error| VaultError::Unreadable { file: folder.to_owned(), why: error.to_string() };
+    let unread =
+        |error: &io::Error| VaultError::Unreadable { file: folder.to_owned(), why: error.to_string() };
     let entries = match fs::read_dir(root.join(folder)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         entries => entries.map_err(|error| unread(&error))?,

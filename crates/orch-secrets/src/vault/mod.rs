@@ -2,6 +2,7 @@
 
 mod error;
 mod files;
+mod identities;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,6 +18,7 @@ use crate::sops::{Format, Opened, SopsFile};
 
 pub use error::VaultError;
 pub use files::FOLDER;
+pub use identities::Identities;
 
 /// Where a mention leads.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -37,15 +39,15 @@ impl fmt::Display for Spot {
 /// opened stays so until this is dropped: it is for one run, or for one answer.
 pub struct Vault {
     root: PathBuf,
-    keyring: Keyring,
+    identities: Identities,
     read: Mutex<BTreeMap<String, Arc<Result<SopsFile, VaultError>>>>,
     opened: Mutex<BTreeMap<String, Arc<Result<Opened, VaultError>>>>,
 }
 
 impl Vault {
     /// The files of the site in this folder.
-    pub fn new(root: &Path, keyring: Keyring) -> Self {
-        Self { root: root.to_owned(), keyring, read: Mutex::default(), opened: Mutex::default() }
+    pub fn new(root: &Path, identities: Identities) -> Self {
+        Self { root: root.to_owned(), identities, read: Mutex::default(), opened: Mutex::default() }
     }
 
     /// The site's folder.
@@ -54,8 +56,8 @@ impl Vault {
     }
 
     /// The identities that may open files.
-    pub const fn keyring(&self) -> &Keyring {
-        &self.keyring
+    pub fn keyring(&self) -> &Keyring {
+        self.identities.ring()
     }
 
     /// Every file below `secrets/`, relative to the site, in order.
@@ -120,7 +122,7 @@ impl Vault {
         let known = opened.entry(file.to_owned()).or_insert_with(|| {
             let sops = self.file(file);
             Arc::new(match sops.as_ref() {
-                Ok(sops) => sops.open(&self.keyring).map_err(VaultError::from),
+                Ok(sops) => sops.open(self.keyring()).map_err(VaultError::from),
                 Err(error) => Err(error.clone()),
             })
         });

@@ -132,7 +132,9 @@ impl Book {
         let lines_of = |standing: &TokenStanding| {
             1 + usize::from(standing.alarm.is_some()) + usize::from(standing.keys.is_some())
         };
-        self.nodes.values().map(lines_of).sum::<usize>() + self.revoked_chains.len() + self.revoked_until.len()
+        self.nodes.values().map(lines_of).sum::<usize>()
+            + self.revoked_chains.len()
+            + self.revoked_until.len()
     }
 
     /// Takes over what a line says.

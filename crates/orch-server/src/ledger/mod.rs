@@ -14,8 +14,8 @@ use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use orch_model::{Identity, NodeKeys};
 use orch_model::token::{Chain, Refusal, TokenId};
+use orch_model::{Identity, NodeKeys};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 

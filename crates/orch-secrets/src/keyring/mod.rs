@@ -1,0 +1,212 @@
+//! The identities that open files: where sops would look for them, and what became of each place.
+
+mod command;
+mod env;
+pub(crate) mod ssh;
+
+use std::fmt;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use age::{Decryptor, armor::ArmoredReader, x25519};
+use zeroize::Zeroizing;
+
+pub use env::Env;
+pub use ssh::{PublicKey, SshKeyError, ssh_to_age};
+
+use crate::reader::{Reader, ReaderKind};
+use crate::seal;
+use ssh::PrivateKey;
+
+/// How large a file of identities may be.
+const MAX_FILE: u64 = 1024 * 1024;
+
+/// What opens one kind of recipient.
+enum Identity {
+    Age(x25519::Identity),
+    Ssh(PrivateKey),
+}
+
+impl Identity {
+    /// Whom it opens for, as it stands in files.
+    fn reader(&self) -> Option<String> {
+        match self {
+            Self::Age(identity) => Some(identity.to_public().to_string()),
+            Self::Ssh(_) => None,
+        }
+    }
+
+    fn as_age(&self) -> &dyn age::Identity {
+        match self {
+            Self::Age(identity) => identity,
+            Self::Ssh(key) => key,
+        }
+    }
+
+    fn is_for(&self, reader: &Reader) -> bool {
+        match (self, reader.kind()) {
+            (Self::Age(_), ReaderKind::Age) => self.reader().as_deref() == Some(reader.as_str()),
+            (Self::Ssh(key), ReaderKind::SshEd25519) => {
+                reader.as_str().parse::<PublicKey>().is_ok_and(|public| public == *key.public())
+            }
+            _ => false,
+        }
+    }
+}
+
+/// What became of a wrapped key.
+pub(crate) enum Unwrapped {
+    Opened(Zeroizing<Vec<u8>>),
+    /// There is an identity for it, and it does not open.
+    Damaged,
+    /// There is no identity for it.
+    NotOurs,
+}
+
+/// The identities that were found. It shows none of them.
+#[derive(Default)]
+pub struct Keyring {
+    identities: Vec<Identity>,
+    notes: Vec<String>,
+}
+
+impl Keyring {
+    /// Looks where sops looks. A place that cannot be used is not an error: files that need nothing of it still open, and
+    /// for the others it is named.
+    pub fn from(env: &Env) -> Self {
+        let mut ring = Self::default();
+        env::fill(&mut ring, env);
+        ring
+    }
+
+    /// One that holds these.
+    pub fn of(identities: impl IntoIterator<Item = seal::Identity>) -> Self {
+        let mut ring = Self::default();
+        for identity in identities {
+            let text = identity.to_secret();
+            ring.add("a given identity", &String::from_utf8_lossy(text.expose()));
+        }
+        ring
+    }
+
+    /// Adds what a text holds: identities of age, a line each, or a private key of SSH.
+    pub fn add(&mut self, place: &str, text: &str) {
+        let before = self.identities.len();
+        if PrivateKey::is_meant(text) {
+            self.add_ssh(place, text);
+            return;
+        }
+        let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+        let mut refused = None;
+        for line in lines {
+            match line.parse() {
+                Ok(identity) => self.identities.push(Identity::Age(identity)),
+                Err(_) => refused = Some(why_not(line)),
+            }
+        }
+        let found = self.identities.len() - before;
+        self.notes.push(match (found, refused) {
+            (0, None) => format!("{place} (holds no identity)"),
+            (0, Some(why)) => format!("{place} ({why})"),
+            (count, None) => format!("{place} ({count} found)"),
+            (count, Some(why)) => format!("{place} ({count} found; {why})"),
+        });
+    }
+
+    fn add_ssh(&mut self, place: &str, text: &str) {
+        match PrivateKey::parse(text) {
+            Ok(key) => {
+                // Whoever turned the public key into an age recipient expects the private one to open it.
+                self.identities.push(Identity::Age(key.to_age()));
+                self.identities.push(Identity::Ssh(key));
+                self.notes.push(format!("{place} (1 found)"));
+            }
+            Err(error) => self.notes.push(format!("{place} ({error})")),
+        }
+    }
+
+    fn add_file(&mut self, place: &str, path: &Path) {
+        let mut text = Zeroizing::new(String::new());
+        match File::open(path).and_then(|file| file.take(MAX_FILE).read_to_string(&mut text)) {
+            Ok(_) => self.add(place, &text),
+            Err(error) => self.notes.push(format!("{place} ({})", words(&error))),
+        }
+    }
+
+    /// Where identities were looked for, and what became of that; never what was found there.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// How many identities there are.
+    pub fn len(&self) -> usize {
+        self.identities.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.identities.is_empty()
+    }
+
+    /// Whether there is an identity for a recipient.
+    pub fn is_for(&self, reader: &Reader) -> bool {
+        self.identities.iter().any(|identity| identity.is_for(reader))
+    }
+
+    /// The recipients that the identities of age are for, and the age form of those of SSH.
+    pub fn recipients(&self) -> Vec<seal::Recipient> {
+        self.identities.iter().filter_map(|one| one.reader()?.parse().ok()).collect()
+    }
+
+    /// Opens an armored age file that holds a key.
+    pub(crate) fn unwrap(&self, reader: &Reader, armored: &str) -> Unwrapped {
+        let is_ours = self.is_for(reader);
+        // Its label may be wrong, so the others are tried too; only a label that is right makes it damaged.
+        let identities = self.identities.iter().map(Identity::as_age);
+        match read(armored, identities) {
+            Some(key) => Unwrapped::Opened(key),
+            None if is_ours => Unwrapped::Damaged,
+            None => Unwrapped::NotOurs,
+        }
+    }
+}
+
+fn read<'a>(
+    armored: &str,
+    identities: impl Iterator<Item = &'a dyn age::Identity>,
+) -> Option<Zeroizing<Vec<u8>>> {
+    let decryptor = Decryptor::new_buffered(ArmoredReader::new(armored.as_bytes())).ok()?;
+    let reader = decryptor.decrypt(identities).ok()?;
+    let mut key = Zeroizing::new(Vec::with_capacity(256));
+    reader.take(256).read_to_end(&mut key).ok()?;
+    Some(key)
+}
+
+/// Why a line is no identity that we can use.
+fn why_not(line: &str) -> &'static str {
+    if line.starts_with("AGE-SECRET-KEY-PQ-") {
+        "an identity is a post-quantum one, which is not known here yet"
+    } else if line.starts_with("AGE-PLUGIN-") {
+        "an identity is one of a plugin, which are not run here"
+    } else if line.starts_with("age-encryption.org/") || line.starts_with("-----BEGIN AGE") {
+        "it is itself encrypted"
+    } else {
+        "a line is no identity"
+    }
+}
+
+fn words(error: &std::io::Error) -> &'static str {
+    match error.kind() {
+        std::io::ErrorKind::NotFound => "not there",
+        std::io::ErrorKind::PermissionDenied => "may not be read",
+        std::io::ErrorKind::InvalidData => "not text",
+        _ => "cannot be read",
+    }
+}
+
+impl fmt::Debug for Keyring {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Keyring({} identities, tried: {})", self.identities.len(), self.notes.join("; "))
+    }
+}

@@ -1,0 +1,276 @@
+//! Opening a file: the data key, every value, and the MAC over all of them.
+
+use hkdf::Hkdf;
+use hmac::{Hmac, Mac};
+use sha2::{Digest, Sha256, Sha512};
+use zeroize::Zeroizing;
+
+use super::cipher::{self, Closed, DataKey};
+use super::error::SopsError;
+use super::node::{Data, Entry, Value};
+use super::select::Selector;
+use super::{Format, SopsFile, shamir};
+use crate::Secret;
+use crate::keyring::{Keyring, Unwrapped};
+use crate::path::{KeyPath, Step};
+use crate::reader::Reader;
+
+/// SHA-256 of `sops`: what a MAC begins with that leaves out values in clear.
+const ENCRYPTED_ONLY: [u8; 32] = [
+    0x8a, 0x3f, 0xd2, 0xad, 0x54, 0xce, 0x66, 0x52, 0x7b, 0x10, 0x34, 0xf3, 0xd1, 0x47, 0xbe, 0x0b, 0x0b,
+    0x97, 0x5b, 0x3b, 0xf4, 0x4f, 0x72, 0xc6, 0xfd, 0xad, 0xec, 0x81, 0x76, 0xf2, 0x7d, 0x69,
+];
+
+/// How numbers of JSON in clear were read by who wrote the MAC.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Numbers {
+    AsWritten,
+    /// sops up to 3.13.1.
+    Floats,
+}
+
+/// A file, opened and verified.
+pub struct Opened {
+    pub(super) file: String,
+    pub(super) format: Format,
+    pub(super) key: DataKey,
+    pub(super) roots: Vec<Value>,
+}
+
+impl SopsFile {
+    /// Opens every value, and verifies that they are the ones that were written.
+    pub fn open(&self, keyring: &Keyring) -> Result<Opened, SopsError> {
+        let key = self.data_key(keyring)?;
+        self.open_with(key)
+    }
+
+    pub(super) fn open_with(&self, key: DataKey) -> Result<Opened, SopsError> {
+        let selector = Selector::new(&self.file, self.metadata.selection.rule.as_ref())?;
+        let meant = self.meant_mac(&key)?;
+        let mut ways = vec![Numbers::AsWritten];
+        if matches!(self.format, Format::Json | Format::Binary) {
+            ways.push(Numbers::Floats);
+        }
+        for numbers in ways {
+            let mut walk = Walk::new(self, &key, &selector, numbers);
+            let roots: Result<Vec<Value>, SopsError> =
+                self.roots.iter().map(|root| walk.value(root, &KeyPath::default())).collect();
+            let roots = roots?;
+            if Secret::from(walk.mac.finish()) == meant {
+                return Ok(Opened { file: self.file.clone(), format: self.format, key, roots });
+            }
+        }
+        Err(SopsError::MacMismatch { file: self.file.clone() })
+    }
+
+    fn meant_mac(&self, key: &DataKey) -> Result<Secret, SopsError> {
+        let mismatch = || SopsError::MacMismatch { file: self.file.clone() };
+        match cipher::open(&self.metadata.mac, key, &self.metadata.last_modified) {
+            Ok(Data::Text(mac)) if mac.len() == 128 => Ok(mac),
+            _ => Err(mismatch()),
+        }
+    }
+
+    /// The key that the values are encrypted with.
+    pub(super) fn data_key(&self, keyring: &Keyring) -> Result<DataKey, SopsError> {
+        let mut shares = Vec::new();
+        let mut damaged = None;
+        for group in &self.metadata.groups {
+            for wrapped in group {
+                match keyring.unwrap(&wrapped.reader, &wrapped.enc) {
+                    Unwrapped::Opened(share) => {
+                        shares.push(share);
+                        break;
+                    }
+                    Unwrapped::Damaged => damaged = damaged.or(Some(&wrapped.reader)),
+                    Unwrapped::NotOurs => {}
+                }
+            }
+        }
+        let needed = self.needed();
+        if shares.len() < needed {
+            return Err(self.closed(keyring, damaged, shares.len(), needed));
+        }
+        let key = if self.metadata.is_shared() { shamir::combine(&shares) } else { shares.pop() };
+        let key = key.and_then(|key| <[u8; 32]>::try_from(key.as_slice()).ok().map(Zeroizing::new));
+        key.ok_or(SopsError::BadMetadata {
+            file: self.file.clone(),
+            what: "what is wrapped in it is not a key",
+        })
+    }
+
+    fn closed(&self, keyring: &Keyring, damaged: Option<&Reader>, opened: usize, needed: usize) -> SopsError {
+        let (file, tried) = (self.file.clone(), keyring.notes().to_vec());
+        match damaged {
+            Some(reader) => SopsError::WrongKey { file, recipient: reader.to_string() },
+            None if self.metadata.is_shared() && opened > 0 => {
+                SopsError::TooFewGroups { file, opened, needed, tried }
+            }
+            None => {
+                let recipients = self.recipients().iter().cloned().collect();
+                SopsError::NoIdentity { file, recipients, tried }
+            }
+        }
+    }
+}
+
+/// Where a value stands, as sops binds it: keys only, each with a colon behind it.
+pub(super) fn place(path: &KeyPath) -> String {
+    path.keys().flat_map(|key| [key, ":"]).collect()
+}
+
+/// The sum over all values, in their order.
+pub(super) struct MacOfValues {
+    hash: Sha512,
+    encrypted_only: bool,
+}
+
+impl MacOfValues {
+    pub(super) fn new(encrypted_only: bool) -> Self {
+        let mut hash = Sha512::new();
+        if encrypted_only {
+            hash.update(ENCRYPTED_ONLY);
+        }
+        Self { hash, encrypted_only }
+    }
+
+    pub(super) fn add(&mut self, value: &Value, is_encrypted: bool) {
+        if (is_encrypted || !self.encrypted_only)
+            && !value.is_comment()
+            && let Some(bytes) = value.plain_bytes()
+        {
+            self.hash.update(bytes.expose());
+        }
+    }
+
+    pub(super) fn finish(self) -> String {
+        self.hash.finalize().iter().map(|byte| format!("{byte:02X}")).collect()
+    }
+}
+
+struct Walk<'a> {
+    file: &'a SopsFile,
+    key: &'a DataKey,
+    selector: &'a Selector,
+    numbers: Numbers,
+    mac: MacOfValues,
+}
+
+impl<'a> Walk<'a> {
+    fn new(file: &'a SopsFile, key: &'a DataKey, selector: &'a Selector, numbers: Numbers) -> Self {
+        let mac = MacOfValues::new(file.metadata.selection.mac_only_encrypted);
+        Self { file, key, selector, numbers, mac }
+    }
+
+    fn value(&mut self, value: &Value, path: &KeyPath) -> Result<Value, SopsError> {
+        let data = match &value.data {
+            Data::Null => Data::Null,
+            Data::Map(entries) => {
+                let opened: Result<Vec<Entry>, _> =
+                    entries.iter().map(|entry| self.entry(entry, path)).collect();
+                Data::Map(opened?)
+            }
+            Data::List(items) => {
+                let mut opened: Vec<Value> = Vec::with_capacity(items.len());
+                let mut index = 0;
+                for item in items {
+                    let item = self.value(item, &path.with(Step::Index(index)))?;
+                    index += usize::from(!item.is_comment());
+                    opened.push(item);
+                }
+                Data::List(opened)
+            }
+            _ => return self.leaf(value, path),
+        };
+        Ok(Value::new(value.span.clone(), data))
+    }
+
+    fn entry(&mut self, entry: &Entry, path: &KeyPath) -> Result<Entry, SopsError> {
+        let value = self.value(&entry.value, &path.with(Step::Key(entry.key.clone())))?;
+        Ok(Entry { key: entry.key.clone(), key_span: entry.key_span.clone(), value })
+    }
+
+    fn leaf(&mut self, value: &Value, path: &KeyPath) -> Result<Value, SopsError> {
+        let is_encrypted = self.selector.selects(path.keys());
+        let data = if is_encrypted { self.decrypt(value, path)? } else { self.in_clear(value) };
+        let value = Value::new(value.span.clone(), data);
+        self.mac.add(&value, is_encrypted);
+        Ok(value)
+    }
+
+    fn decrypt(&self, value: &Value, path: &KeyPath) -> Result<Data, SopsError> {
+        let (file, path_of) = (self.file.file.clone(), path.clone());
+        let Data::Text(_) = &value.data else {
+            return Err(SopsError::NotEncrypted { file, path: path_of });
+        };
+        let text = value.as_text().unwrap_or("not UTF-8, and so not encrypted");
+        cipher::open(text, self.key, &place(path)).map_err(|closed| match closed {
+            Closed::NotEncrypted => SopsError::NotEncrypted { file, path: path_of },
+            Closed::Wrong => SopsError::TamperedValue { file, path: path_of },
+        })
+    }
+
+    #[allow(clippy::cast_precision_loss, reason = "the loss is what sops did")]
+    fn in_clear(&self, value: &Value) -> Data {
+        match &value.data {
+            Data::Int(number) if self.numbers == Numbers::Floats => match *number {
+                // Only a float knows this sign.
+                0 if self.file.text.get(value.span.start) == Some(&b'-') => Data::Float(-0.0),
+                number => Data::Float(number as f64),
+            },
+            data => data.clone(),
+        }
+    }
+}
+
+impl Opened {
+    /// What is at a path, in the first document that has something there. The root of a binary file is its one value.
+    pub fn get(&self, path: &KeyPath) -> Option<&Value> {
+        if self.format == Format::Binary && path.is_root() {
+            return self.roots.first()?.field("data");
+        }
+        self.roots.iter().find_map(|root| root.at(path))
+    }
+
+    /// The bytes of the one value at a path.
+    pub fn secret(&self, path: &KeyPath) -> Result<Secret, SopsError> {
+        let (file, at) = (self.file.clone(), path.clone());
+        let value = self.get(path).ok_or(SopsError::NoSuchValue { file: file.clone(), path: at.clone() })?;
+        let is_json = matches!(self.format, Format::Json | Format::Binary);
+        let secret = match value.data {
+            Data::Float(number) if is_json => super::json::float(number).map(Secret::from),
+            _ => value.secret(),
+        };
+        secret.ok_or(SopsError::NotOneValue {
+            file,
+            path: at,
+            what: match value.data {
+                Data::Null => "null",
+                Data::List(_) => "a list",
+                _ => "a map",
+            },
+        })
+    }
+
+    /// Something that is the same for the same value, and says nothing to who cannot open the file. Values of different
+    /// contexts, paths or data keys cannot be compared by it.
+    pub fn digest(&self, path: &KeyPath, context: &str) -> Option<[u8; 16]> {
+        let value = self.get(path)?.plain_bytes()?;
+        let mut key = Zeroizing::new([0; 32]);
+        Hkdf::<Sha256>::new(None, &*self.key).expand(b"orch secret digest v1", &mut *key).ok()?;
+        let mut mac = Hmac::<Sha256>::new_from_slice(&*key).ok()?;
+        for part in [context, &path.to_string()] {
+            mac.update(&u64::try_from(part.len()).ok()?.to_be_bytes());
+            mac.update(part.as_bytes());
+        }
+        mac.update(value.expose());
+        mac.finalize().into_bytes().first_chunk().copied()
+    }
+}
+
+/// Says what it is and nothing of what it holds.
+impl std::fmt::Debug for Opened {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Opened({}, ..)", self.file)
+    }
+}
