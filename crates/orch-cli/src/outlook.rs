@@ -3,6 +3,9 @@
 use orch_model::{Fleet, Mode, Provider};
 use orch_plan::{Action, Goal, NodePlan, Observed, Plan, plan};
 
+use orch_providers::Obstacle;
+use orch_run::TreasuryError;
+
 use crate::failure::Failure;
 use crate::scene::{Reach, Scene};
 
@@ -28,7 +31,8 @@ impl Outlook {
             return Ok(Self { plan, caveats: Vec::new(), objection: Some(objection) });
         }
         let preflight = reach.preflight(&plan).await;
-        let obstacles = preflight.obstacles;
+        let sealed = scene.sealed.iter().cloned().map(|TreasuryError { what, hint }| Obstacle { what, hint });
+        let obstacles: Vec<Obstacle> = sealed.chain(preflight.obstacles).collect();
         let objection = (!obstacles.is_empty()).then_some(Failure::Obstacles(obstacles));
         Ok(Self { plan, caveats: preflight.caveats, objection })
     }

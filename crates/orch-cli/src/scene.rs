@@ -2,13 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
-use orch_model::{Fleet, HostName, Scope, parse, resolve};
+use orch_model::{Fleet, HostName, Identity, Scope, parse, resolve};
 use orch_plan::{Goal, HostView, Observed, Plan, Selection, Verb};
 use orch_providers::{Base, Ground, GroundError, Preflight};
 use orch_run::status::minding_drift;
-use orch_run::{StateDir, observe, picked};
+use orch_run::{SiteTreasury, StateDir, Treasury, TreasuryError, know_secrets, observe, picked};
+use orch_secrets::{Identities, Vault};
 use orch_server::{ServerFolder, SitePlace, SiteRegistry, system_clock};
 
 use crate::args::{Cli, Pace, Placement, RequiredManifest};
@@ -25,7 +27,11 @@ const GOODBYE: Duration = Duration::from_secs(5);
 /// The fleet that a command is about, and where its hosts are spoken to from.
 pub(crate) struct Scene {
     pub(crate) fleet: Fleet,
+    /// Why secrets cannot be had that the command needs, once it was tried.
+    pub(crate) sealed: Vec<TreasuryError>,
     base: Base,
+    treasury: Arc<SiteTreasury>,
+    identities: Identities,
     /// A manifest from elsewhere.
     manifest_file: Option<PathBuf>,
 }
@@ -54,19 +60,41 @@ impl Scene {
             fleet.settings.parallelism = parallelism.into();
         }
         let keep = (cli.keep_connections > 0).then(|| Duration::from_secs(cli.keep_connections.into()));
-        let base = Base { state: state(cli)?, site: absolute(&root), program: program()?, keep };
+        let site = absolute(&root);
+        let identities = Identities::of_process();
+        let treasury = Arc::new(SiteTreasury::new(Vault::new(&site, identities.clone())));
+        let base = Base { state: state(cli)?, site, program: program()?, keep, treasury: treasury.clone() };
         let manifest_file = manifest.manifest_file.as_deref().map(absolute);
-        Ok(Self { fleet, base, manifest_file })
+        Ok(Self { fleet, sealed: Vec::new(), base, treasury, identities, manifest_file })
+    }
+
+    /// Opens every secret of the nodes that are meant, so that it is known by what each is known again. What cannot be had
+    /// is told with everything else that stands in the way.
+    pub(crate) fn opened(mut self, only: &Selection) -> Result<Self, Failure> {
+        let picked = picked(&self.fleet, only)?;
+        let meant: BTreeSet<Identity> = picked.into_iter().map(|node| node.identity.clone()).collect();
+        self.sealed = know_secrets(&mut self.fleet, self.treasury.vault(), |node| meant.contains(node));
+        Ok(self)
+    }
+
+    /// Who can open its secrets.
+    pub(crate) fn treasury(&self) -> Arc<dyn Treasury> {
+        Arc::clone(&self.treasury) as _
     }
 
     /// What the server of the site keeps.
     pub(crate) fn server(&self) -> ServerFolder {
-        ServerFolder::of(&self.base.state, &self.fleet.site)
+        let folder = ServerFolder::of(&self.base.state, &self.fleet.site);
+        folder.of_site(&self.base.site, self.identities.clone())
     }
 
     /// Where the files are that the server hands out.
     pub(crate) fn place(&self) -> SitePlace {
-        SitePlace { root: self.base.site.clone(), manifest: self.manifest_file.clone() }
+        SitePlace {
+            root: self.base.site.clone(),
+            manifest: self.manifest_file.clone(),
+            identities: self.identities.clone(),
+        }
     }
 
     /// The driver's own folder.

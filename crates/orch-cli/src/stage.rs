@@ -86,6 +86,7 @@ impl Stage {
             places: self.reach.ground.places.clone(),
             permit: self.permit.clone(),
             registry: Some(Arc::new(self.reach.registry(&self.scene))),
+            treasury: self.scene.treasury(),
             control: view.control(),
             hooks: view.hooks(),
             watch: view.watch(),

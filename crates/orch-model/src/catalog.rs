@@ -18,7 +18,8 @@ use crate::files::{
 use crate::problem::{Problem, Problems};
 use crate::source::{FileKind, Source, Sources};
 use crate::text::{self, Finding, Reporter};
-use crate::word::{HostName, ManifestName, PostureName, PresetName, SiteName, SpecName};
+use crate::unit::SecretRef;
+use crate::word::{HostName, KeyName, ManifestName, PostureName, PresetName, SiteName, SpecName};
 
 /// Which files are looked at.
 #[derive(Debug, Clone, Copy)]
@@ -79,6 +80,8 @@ pub struct Outline {
     pub hosts_here: Vec<HostName>,
     /// Whether tokens without audience and expiry are still taken.
     pub accepts_legacy_tokens: bool,
+    /// Where the keys are that sign tokens, where the site says so.
+    pub signing_keys: BTreeMap<KeyName, SecretRef>,
 }
 
 /// Says of a site what can be said whatever else is wrong with it; fails only where its own file makes no sense.
@@ -93,7 +96,9 @@ pub fn outline(sources: &Sources) -> Result<Outline, Problems> {
     hosts.parse_all();
     let hosts_here = hosts.names().filter(|name| matches!(hosts.get(name), Some(Host::Local(_))));
     let accepts_legacy_tokens = site.server.as_ref().is_some_and(|server| server.accept_legacy_tokens);
-    Ok(Outline { name: site.site_name(), hosts_here: hosts_here.cloned().collect(), accepts_legacy_tokens })
+    let signing_keys = site.server.as_ref().map(|server| server.signing_keys.clone()).unwrap_or_default();
+    let hosts_here = hosts_here.cloned().collect();
+    Ok(Outline { name: site.site_name(), hosts_here, accepts_legacy_tokens, signing_keys })
 }
 
 impl Catalog<'_> {

@@ -52,5 +52,5 @@ pub use runs::{RunSummary, Runs};
 pub use state_dir::{StateDir, StateDirError};
 pub use status::Standing;
 pub use transport::{Configured, Door, Ended, Enroller, Target, Transport, TransportError};
-pub use treasury::{NoTreasury, Treasury, TreasuryError};
+pub use treasury::{NoTreasury, SiteTreasury, Treasury, TreasuryError, know_secrets};
 pub use trial::{Phase, Trial, TrialError, TrialReport};

@@ -7,15 +7,15 @@ use http_body_util::{BodyExt as _, Limited};
 use hyper::body::Incoming;
 use hyper::header::{AUTHORIZATION, CONNECTION, CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
 use hyper::{Request, Response, StatusCode};
-use orch_model::Identity;
-use orch_model::pull::{ErrorAnswer, ErrorWords};
+use orch_model::pull::{AGE_HEADER, ErrorAnswer, ErrorWords, HOLDS_HEADER, HOST_KEY_HEADER};
 use orch_model::token::Code;
+use orch_model::{Identity, NodeKeys};
 use orch_run::log::Level;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::sync::Semaphore;
 
-use crate::desk::{Answered, Desk};
+use crate::desk::{Answered, Desk, Hello};
 use crate::limits::Limits;
 use crate::pieces::Pieces;
 use crate::question::{Asker, Question};
@@ -66,7 +66,7 @@ impl Answerer {
             Err(_) => ("nothing", None),
         };
         let answered = match question {
-            Ok(question) => self.respond(question, bearer(&head.headers), body).await,
+            Ok(question) => self.respond(question, &head.headers, body).await,
             Err(answered) => Err(answered.into()),
         };
         let (answer, code, cause) = match answered {
@@ -92,13 +92,14 @@ impl Answerer {
     async fn respond(
         &self,
         question: Question,
-        token: Option<&str>,
+        headers: &HeaderMap,
         body: Incoming,
     ) -> Result<Answer, Unanswered> {
+        let token = bearer(headers);
         match question {
             Question::Health => Ok(json(&serde_json::json!({ "status": "ok" }))),
             Question::Spec(node) => {
-                let answer = self.desk.spec(&node, token).await?;
+                let answer = self.desk.spec(&node, token, hello(headers)).await?;
                 (self.trusted)(&node);
                 Ok(said(Pieces::of(answer)))
             }
@@ -159,6 +160,17 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
     let value = headers.get(AUTHORIZATION)?.to_str().ok()?;
     let (scheme, token) = value.split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
+}
+
+/// What a node says of itself. What makes no sense was not said.
+fn hello(headers: &HeaderMap) -> Hello {
+    let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
+    let age = text(AGE_HEADER).and_then(|text| text.parse().ok());
+    let host_key = text(HOST_KEY_HEADER).and_then(|text| text.parse().ok());
+    // It shows its own key as soon as it has this answer: whoever asks for it here finds it written down.
+    let keys = age.map(|age| NodeKeys { age, host_key, settled: true });
+    let holds = text(HOLDS_HEADER).unwrap_or_default().split(',').filter_map(|digest| digest.parse().ok());
+    Hello { keys, holds: holds.collect() }
 }
 
 fn json(value: &impl Serialize) -> Answer {

@@ -1,12 +1,16 @@
 //! The one who is asked: believes tokens, hands out configurations, takes reports. How questions come in is not known here.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, RwLock};
 use std::time::Duration;
 
 use hyper::body::Bytes;
 use orch_model::pull::{NextTokens, NodeResult, Telling, WaitAnswer};
 use orch_model::token::{Audience, Bearer, Claims, Code, Demand, Keyring, Refusal, TokenId, sign, verify};
-use orch_model::{Config, Digest, Fetched, Identity, NodeRecord, Refused};
+use orch_model::{
+    Config, Digest, Fetched, Identity, KeyName, NodeKeys, NodeRecord, Parcel, Refused, SecretDigest,
+};
+use orch_run::{SiteTreasury, Treasury as _};
 use thiserror::Error;
 
 use crate::certificate::{CertificateError, Certificates};
@@ -69,6 +73,15 @@ impl From<Refusal> for Answered {
     fn from(refusal: Refusal) -> Self {
         Self::new(refusal.code(), refusal.to_string())
     }
+}
+
+/// What a node says of itself when it asks for its configuration.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Hello {
+    /// By what it is known.
+    pub(crate) keys: Option<NodeKeys>,
+    /// The secrets that it has.
+    pub(crate) holds: BTreeSet<SecretDigest>,
 }
 
 /// The one who is asked.
@@ -139,15 +152,49 @@ impl Desk {
     }
 
     /// A node's configuration, with what it needs to ask again.
-    pub(crate) async fn spec(&self, node: &Identity, token: Option<&str>) -> Result<[Bytes; 3], Answered> {
+    pub(crate) async fn spec(
+        &self,
+        node: &Identity,
+        token: Option<&str>,
+        hello: Hello,
+    ) -> Result<[Bytes; 3], Answered> {
         let shown = self.believe(node, token, Audience::Spec).await?;
-        let worded = self.specs.worded(node).map_err(unspecified)?;
         let now = (self.clock)();
+        if let (Some(keys), Some(_)) = (&hello.keys, shown.jti) {
+            self.meet(node, keys, now).await?;
+        }
+        let worded = self.specs.worded(node).map_err(unspecified)?;
+        let parcel = self.parcel(&worded.config, hello).await?;
         let next = self.next_tokens(&worded.config, &shown, now)?;
         let digest = worded.config.digest();
         self.events.fetched(node, Fetched { at: now, digest: Some(digest) });
         let pins = *self.pins.read().expect("nobody panics while holding this");
-        Ok(worded.answer(&next, &pins, self.events.revision(node, digest)))
+        Ok(worded.answer(parcel, &next, &pins, self.events.revision(node, digest)))
+    }
+
+    /// Takes note of what a node says it is known by.
+    async fn meet(&self, node: &Identity, keys: &NodeKeys, now: u64) -> Result<(), Answered> {
+        match self.ledger.meet(node, keys, now).await {
+            Ok(()) => Ok(()),
+            Err(ShowError::Refused(refusal)) => Err(self.refuse(node, refusal, now)),
+            Err(ShowError::Ledger(error)) => Err(Answered::fault(error)),
+        }
+    }
+
+    /// The secrets that a node needs and does not have, for nobody but itself. One that does not say what can be encrypted to
+    /// it is given none.
+    async fn parcel(&self, config: &Config, hello: Hello) -> Result<Option<Parcel>, Answered> {
+        let Hello { keys: Some(keys), holds } = hello else { return Ok(None) };
+        let lacks =
+            |(name, digest): (&KeyName, &SecretDigest)| (!holds.contains(digest)).then(|| name.clone());
+        let lacking: Vec<KeyName> = config.secret_digests().iter().filter_map(lacks).collect();
+        if lacking.is_empty() {
+            return Ok(None);
+        }
+        let (vault, config) = (self.specs.vault(), config.clone());
+        let pack = move || SiteTreasury::new(vault).pack(&config, &lacking, &keys.age);
+        let packed = tokio::task::spawn_blocking(pack).await;
+        Ok(Some(packed.map_err(Answered::fault)?.map_err(Answered::fault)?))
     }
 
     /// Whether a node may wait for something new.
@@ -211,6 +258,7 @@ impl Desk {
         }
         let seen = self.events.seen(node);
         let standing = self.ledger.standing(node);
+        let keys = standing.as_ref().and_then(|standing| standing.keys.clone());
         let remembered = standing.as_ref().map(|standing| Fetched { at: standing.since, digest: None });
         NodeRecord {
             node: node.clone(),
@@ -219,7 +267,7 @@ impl Desk {
             refused: seen.refused,
             reported: self.reports.last(node).ok().flatten(),
             doing: seen.doing,
-            keys: None,
+            keys,
             alarm: standing.and_then(|standing| standing.alarm),
             trouble: self.specs.trouble(),
             server: self.instance,
@@ -313,9 +361,9 @@ pub fn system_clock() -> Clock {
 }
 
 fn unspecified(error: SpecError) -> Answered {
-    let code = match error {
-        SpecError::Unknown => Code::E200,
-        SpecError::Wrong => Code::E400,
-    };
-    Answered::new(code, error.to_string())
+    match error {
+        SpecError::Unknown => Answered::new(Code::E200, error.to_string()),
+        SpecError::Wrong => Answered::new(Code::E400, error.to_string()),
+        SpecError::Sealed(_) => Answered::fault(error),
+    }
 }

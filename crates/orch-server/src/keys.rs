@@ -1,12 +1,16 @@
-//! The keys that sign tokens: a file each, for this user alone, the first one made when it is needed.
+//! The keys that sign tokens: those that the site keeps in its sops files, or where it keeps none a file each, for this user
+//! alone, the first one made when it is needed.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::PathBuf;
 
 use jiff::Timestamp;
-use orch_model::KeyName;
 use orch_model::token::{Keyring, SigningKey};
+use orch_model::{KeyName, SecretRef, outline};
+use orch_run::load;
+use orch_secrets::{Identities, Vault, VaultError};
 use rustix::rand::{GetRandomFlags, getrandom};
 use thiserror::Error;
 use zeroize::Zeroizing;
@@ -33,22 +37,43 @@ pub enum KeyError {
         /// What is wrong with it.
         why: String,
     },
+    /// The site cannot be asked for its keys.
+    #[error("the site cannot be asked for its signing keys: {0}")]
+    Site(String),
+    /// A key that the site keeps cannot be had.
+    #[error("signing key `{key}`: {why}; {hint}")]
+    Kept {
+        /// Its name.
+        key: KeyName,
+        /// Why not.
+        why: String,
+        /// The way out.
+        hint: String,
+    },
+    /// The site keeps the keys, so it decides which there are.
+    #[error("the site keeps its signing keys itself: change `server.signing_keys` in its `site.yaml`")]
+    SiteDecides,
 }
 
 /// The keys of a server.
 #[derive(Debug, Clone)]
 pub struct Keys {
     folder: PathBuf,
+    site: Option<(PathBuf, Identities)>,
 }
 
 impl Keys {
     /// The keys of this server.
     pub fn of(folder: &ServerFolder) -> Self {
-        Self { folder: folder.keys() }
+        Self { folder: folder.keys(), site: folder.site().cloned() }
     }
 
     /// Every key; the first one is made where there is none.
     pub fn ring(&self) -> Result<Keyring, KeyError> {
+        let kept = self.kept()?;
+        if !kept.is_empty() {
+            return self.open(kept);
+        }
         let ring = self.read()?;
         if !ring.is_empty() {
             return Ok(ring);
@@ -63,11 +88,14 @@ impl Keys {
 
     /// Whether there is any.
     pub fn exist(&self) -> bool {
-        self.read().is_ok_and(|ring| !ring.is_empty())
+        self.kept().is_ok_and(|kept| !kept.is_empty()) || self.read().is_ok_and(|ring| !ring.is_empty())
     }
 
     /// Makes a key that signs from now on. The others are still believed.
     pub fn rotate(&self) -> Result<KeyName, KeyError> {
+        if !self.kept()?.is_empty() {
+            return Err(KeyError::SiteDecides);
+        }
         let _lock = self.lock()?;
         self.make()
     }
@@ -75,6 +103,9 @@ impl Keys {
     /// Takes a key away: tokens that it signed are not believed any more, not even after a power cut. Whether there was one
     /// of that name.
     pub fn retire(&self, key: &KeyName) -> Result<bool, KeyError> {
+        if !self.kept()?.is_empty() {
+            return Err(KeyError::SiteDecides);
+        }
         let _lock = self.lock()?;
         let path = self.folder.join(key.as_str());
         let was_there = match fs::remove_file(&path) {
@@ -85,6 +116,35 @@ impl Keys {
         // Also where it was gone: whoever removed it may not have come as far as this.
         sync_folder_of(&path).map_err(|error| self.failed(error))?;
         Ok(was_there)
+    }
+
+    /// Where the site keeps its keys, if it does.
+    pub fn kept(&self) -> Result<BTreeMap<KeyName, SecretRef>, KeyError> {
+        let Some((root, _)) = &self.site else { return Ok(BTreeMap::new()) };
+        let unasked = |error: &dyn std::fmt::Display| KeyError::Site(error.to_string());
+        let sources = load::site(root).map_err(|error| unasked(&error))?;
+        Ok(outline(&sources).map_err(|problems| unasked(&problems))?.signing_keys)
+    }
+
+    /// The keys that the site keeps. The last one by its name signs.
+    fn open(&self, kept: BTreeMap<KeyName, SecretRef>) -> Result<Keyring, KeyError> {
+        let Some((root, identities)) = &self.site else { return Ok(Keyring::default()) };
+        let vault = Vault::new(root, identities.clone());
+        let key = |(id, mention): (KeyName, SecretRef)| {
+            let failed = |error: &VaultError| KeyError::Kept {
+                key: id.clone(),
+                why: error.to_string(),
+                hint: error.hint(),
+            };
+            let secret = vault.secret(&mention).map_err(|error| failed(&error))?;
+            let text = std::str::from_utf8(secret.expose()).unwrap_or_default();
+            SigningKey::parse(id.clone(), text).map_err(|why| KeyError::Kept {
+                key: id,
+                why,
+                hint: "`orch token rotate` makes those that are not there yet".into(),
+            })
+        };
+        kept.into_iter().map(key).collect()
     }
 
     fn lock(&self) -> Result<fs::File, KeyError> {

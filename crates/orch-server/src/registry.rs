@@ -147,7 +147,7 @@ pub fn remembered(
             refused: None,
             reported,
             doing: None,
-            keys: None,
+            keys: standing.and_then(|standing| standing.keys.clone()),
             alarm: standing.and_then(|standing| standing.alarm),
             trouble: None,
             server: 0,

@@ -75,7 +75,7 @@ async fn drive(job: &Job) {
     let run_id = RunId::new();
     let hosts = fleet.hosts.keys().cloned().collect();
     let locks = HostLocks::take(&state, &fleet.site, &hosts, &run_id, "to be killed").unwrap();
-    let base = Base { state: state.clone(), site: job.site.clone(), program: ORCH.into(), keep: None };
+    let base = Base { state: state.clone(), site: job.site.clone(), program: ORCH.into(), keep: None, treasury: NoTreasury::shared() };
     let (ground, _) = Ground::of(&fleet, &base);
     let patience = Patience::default();
     let observed = observe(&ground.places, patience.look).await;

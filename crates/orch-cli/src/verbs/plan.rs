@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::Path;
 
-use orch_plan::{Goal, Observed, Plan, plan};
+use orch_plan::{Goal, Observed, Plan, Verb, plan};
 use orch_providers::Obstacle;
 use orch_run::ExitCode;
 
@@ -20,6 +20,7 @@ pub(crate) fn run(cli: &Cli, args: &PlanArgs, output: &Output) -> Result<ExitCod
     let about = &args.about;
     let scene = Scene::of(cli, &about.manifest, &about.placement, Some(&args.pace))?;
     let goal = Goal { verb: args.goal.into(), only: about.selection(), replace: args.replace };
+    let scene = if goal.verb == Verb::Destroy { scene } else { scene.opened(&goal.only)? };
     let plan = match args.observed.as_deref() {
         Some(file) => plan(&scene.fleet, &read_observed(file)?, &goal)?,
         None => with_obstacles(look(&scene, &goal)?.0),

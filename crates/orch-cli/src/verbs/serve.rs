@@ -12,6 +12,7 @@ use orch_model::{HostName, Outline, UserName, outline};
 use orch_providers::local::{Local, Setup};
 use orch_run::log::{Level, Line, LogFormat, Trace};
 use orch_run::{ExitCode, StateDir, load};
+use orch_secrets::Identities;
 use orch_server::{Certificates, InOffice, Limits, Operator, OperatorError, ServerFolder, SitePlace, Tell};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
@@ -36,7 +37,7 @@ pub(crate) fn run(cli: &Cli, args: &ServeArgs, output: &Output) -> Result<ExitCo
     let limits = Limits { connections: limits, waiting: limits / 2, ..Limits::default() };
     let service = Service {
         folder: served.folder,
-        place: SitePlace { root: served.root, manifest: None },
+        place: SitePlace { root: served.root, manifest: None, identities: served.identities },
         locals: served.locals,
         limits,
         tell: log(args.log_format.into()),
@@ -61,6 +62,7 @@ pub(crate) struct Served {
     pub(crate) folder: ServerFolder,
     pub(crate) root: std::path::PathBuf,
     pub(crate) accepts_legacy_tokens: bool,
+    pub(crate) identities: Identities,
     locals: BTreeMap<HostName, Local>,
 }
 
@@ -70,12 +72,13 @@ impl Served {
         let root = scene::absolute(&site::root(cli)?);
         let state = scene::state(cli)?;
         let sources = load::site(&root)?;
-        let Outline { name, hosts_here, accepts_legacy_tokens } = outline(&sources)?;
+        let Outline { name, hosts_here, accepts_legacy_tokens, .. } = outline(&sources)?;
         let program = scene::program()?;
         let local = |host: HostName| (host.clone(), here(&host, &state, &root, &program));
         let locals = hosts_here.into_iter().map(local).collect();
-        let folder = ServerFolder::of(&state, &name);
-        Ok(Self { folder, locals, root: root.clone(), accepts_legacy_tokens })
+        let identities = Identities::of_process();
+        let folder = ServerFolder::of(&state, &name).of_site(&root, identities.clone());
+        Ok(Self { folder, locals, root: root.clone(), accepts_legacy_tokens, identities })
     }
 }
 

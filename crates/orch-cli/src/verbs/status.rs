@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use orch_model::{Identity, Mode, NodeRecord};
 use orch_plan::{Goal, Verb, plan};
-use orch_run::{ExitCode, Registry as _, Standing};
+use orch_run::{ExitCode, Registry as _, Standing, TreasuryError};
 use orch_server::remembered;
 
 use crate::args::{About, Cli};
@@ -20,6 +20,10 @@ const DEADLINE: Duration = Duration::from_secs(30);
 pub(crate) fn run(cli: &Cli, about: &About, output: &Output) -> Result<ExitCode, Failure> {
     let scene = Scene::of(cli, &about.manifest, &about.placement, None)?;
     let only = about.selection();
+    let scene = scene.opened(&only)?;
+    for TreasuryError { what, hint } in &scene.sealed {
+        output::note(&format!("warning: secrets cannot be compared: {what}\nhint: {hint}\n"));
+    }
     let reach = scene.reach().must_cover(&scene.hosts(&only)?)?;
     let standing = block_on(reach.during(async {
         let observed = reach.look().await;

@@ -62,7 +62,8 @@ pub(crate) fn run(cli: &Cli, args: &TokenArgs, output: &Output) -> Result<ExitCo
 }
 
 fn spec_of(served: &Served, node: &Identity) -> Result<orch_model::SpecName, Failure> {
-    let place = SitePlace { root: served.root.clone(), manifest: None };
+    let (root, identities) = (served.root.clone(), served.identities.clone());
+    let place = SitePlace { root, manifest: None, identities };
     let specs = Specs::of(place).map_err(|error| Failure::server(&error))?;
     Ok(specs
         .config(node)

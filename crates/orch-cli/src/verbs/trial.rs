@@ -22,6 +22,7 @@ const DEADLINE: Duration = Duration::from_mins(1);
 pub(crate) fn run(cli: &Cli, args: &Acting, output: &Output) -> Result<ExitCode, Failure> {
     let scene = Scene::of(cli, &args.about.manifest, &args.about.placement, Some(&args.pace))?;
     let goal = Goal { only: args.about.selection(), ..Goal::of(Verb::Create) };
+    let scene = scene.opened(&goal.only)?;
     if args.dry_run {
         let nobody = Doors::new();
         let trial = trial(&scene.fleet, &goal, &nobody);

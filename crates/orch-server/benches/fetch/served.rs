@@ -6,6 +6,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use orch_secrets::Identities;
 use orch_server::{InOffice, Limits, SitePlace, nobody, system_clock};
 
 use crate::process::Process;
@@ -44,7 +45,7 @@ pub(crate) fn serve(workers: usize) {
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     let runtime = runtime.worker_threads(workers).enable_all().build().unwrap();
     let _inside = runtime.enter();
-    let place = SitePlace { root: root(base), manifest: None };
+    let place = SitePlace { root: root(base), manifest: None, identities: Identities::default() };
     let folder = server_folder(base);
     let server = InOffice::enter(&folder, place, Limits::default(), system_clock(), nobody());
     let server = server.unwrap().unwrap();

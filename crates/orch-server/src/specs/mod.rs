@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use orch_model::{Config, Identity};
 use orch_run::load::{self, LoadError};
+use orch_secrets::{Identities, Vault};
 use thiserror::Error;
 
 use snapshot::Snapshot;
@@ -34,7 +35,7 @@ pub enum SiteError {
 }
 
 /// Why there is no configuration for a node.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum SpecError {
     /// The site knows no such node, or has no spec for it.
     #[error("the site has no spec for this node")]
@@ -42,6 +43,9 @@ pub enum SpecError {
     /// What the site says of it makes no sense.
     #[error("what the site says of this node makes no sense")]
     Wrong,
+    /// Its secrets cannot be opened. Why is for the one whose server it is.
+    #[error("the secrets of this node cannot be opened: {0}")]
+    Sealed(String),
 }
 
 /// Where a site is.
@@ -51,6 +55,15 @@ pub struct SitePlace {
     pub root: PathBuf,
     /// A manifest from elsewhere that counts as one of the site's.
     pub manifest: Option<PathBuf>,
+    /// Who can open its secrets.
+    pub identities: Identities,
+}
+
+impl SitePlace {
+    /// Its secrets, as they are now.
+    pub(crate) fn vault(&self) -> Vault {
+        Vault::new(&self.root, self.identities.clone())
+    }
 }
 
 /// What the site says now of every node.
@@ -102,7 +115,7 @@ impl Specs {
         // Watched before it is read, so that no change falls in between.
         let watch = Watch::over(&place);
         let seen = Stamp::of(&place);
-        let snapshot = Snapshot::new(read(&place)?);
+        let snapshot = Snapshot::new(read(&place)?, place.clone());
         let trouble = snapshot.trouble();
         let watching = Watching { watch, looked: Instant::now(), seen, suspected: None, trouble };
         Ok(Self { place, now: RwLock::new(Arc::new(snapshot)), watch: Mutex::new(watching) })
@@ -121,6 +134,11 @@ impl Specs {
     /// The folder of the site.
     pub fn root(&self) -> &Path {
         &self.place.root
+    }
+
+    /// Its secrets, as they are now.
+    pub(crate) fn vault(&self) -> Vault {
+        self.place.vault()
     }
 
     /// Whether tokens without audience and expiry are taken.
@@ -149,7 +167,7 @@ impl Specs {
         watching.watch = Watch::over(&self.place);
         (watching.seen, watching.suspected) = (Stamp::of(&self.place), None);
         let taken = read(&self.place).and_then(|sources| {
-            let snapshot = Snapshot::new(sources);
+            let snapshot = Snapshot::new(sources, self.place.clone());
             match snapshot.trouble() {
                 // Where nothing better is known, what is right of it is better than nothing.
                 Some(why) if self.snapshot().trouble().is_none() => Err(SiteError::Wrong(why)),
@@ -199,10 +217,12 @@ mod tests {
         let base = tempfile::TempDir::new().unwrap();
         let root = base.path().join("site");
         write(&root, "site.yaml", "name: lab\n");
-        let specs = Specs::of(SitePlace { root: root.clone(), manifest: None }).unwrap();
+        let specs =
+            Specs::of(SitePlace { root: root.clone(), manifest: None, identities: Identities::default() })
+                .unwrap();
         assert!(specs.watching().watch.as_ref().is_none_or(|watch| watch.is_complete));
         // As where the user has no watches left: none is set.
-        let nowhere = SitePlace { root: base.path().join("absent"), manifest: None };
+        let nowhere = SitePlace { root: base.path().join("absent"), ..specs.place.clone() };
         specs.watching().watch = Watch::over(&nowhere);
         assert!(specs.watching().watch.as_ref().is_none_or(|watch| !watch.is_complete));
         assert!(!specs.catch_up() && !specs.accepts_legacy_tokens());

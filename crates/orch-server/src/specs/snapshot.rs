@@ -5,8 +5,10 @@ use std::sync::{Arc, Mutex};
 
 use orch_model::{HostName, Identity, ManifestName, NodeName, Request, Scope, Sources, parse, resolve};
 
-use super::SpecError;
+use orch_run::know_secrets;
+
 use super::words::{Worded, Words};
+use super::{SitePlace, SpecError};
 
 /// The nodes of a manifest on a host that become something.
 type Configs = BTreeMap<NodeName, Worded>;
@@ -15,18 +17,19 @@ type Resolved = Arc<Result<Configs, SpecError>>;
 #[derive(Debug)]
 pub(super) struct Snapshot {
     sources: Sources,
+    place: SitePlace,
     pub(super) accepts_legacy_tokens: bool,
     trouble: Option<String>,
     resolved: Mutex<BTreeMap<(ManifestName, HostName), Resolved>>,
 }
 
 impl Snapshot {
-    pub(super) fn new(sources: Sources) -> Self {
+    pub(super) fn new(sources: Sources, place: SitePlace) -> Self {
         let (accepts_legacy_tokens, trouble) = match parse(&sources, Scope::Site) {
             Ok(catalog) => (catalog.accepts_legacy_tokens(), None),
             Err(problems) => (false, Some(problems.to_string())),
         };
-        Self { sources, accepts_legacy_tokens, trouble, resolved: Mutex::default() }
+        Self { sources, place, accepts_legacy_tokens, trouble, resolved: Mutex::default() }
     }
 
     /// What is wrong with the site, where something is.
@@ -36,7 +39,7 @@ impl Snapshot {
 
     pub(super) fn worded(&self, node: &Identity) -> Result<Worded, SpecError> {
         let resolved = self.resolved(node);
-        let configs = resolved.as_ref().as_ref().map_err(|error| *error)?;
+        let configs = resolved.as_ref().as_ref().map_err(Clone::clone)?;
         let worded = configs.get(&node.node).filter(|worded| worded.config.node == *node);
         worded.cloned().ok_or(SpecError::Unknown)
     }
@@ -55,7 +58,12 @@ impl Snapshot {
         }
         let catalog = parse(&self.sources, Scope::Manifest { name, host }).map_err(|_| SpecError::Wrong)?;
         let request = Request { manifest: name.clone(), host: host.cloned(), mode: None };
-        let fleet = resolve(&catalog, &request).map_err(|_| SpecError::Wrong)?;
+        let mut fleet = resolve(&catalog, &request).map_err(|_| SpecError::Wrong)?;
+        let problems = know_secrets(&mut fleet, &self.place.vault(), |_| true);
+        if !problems.is_empty() {
+            let problems: Vec<String> = problems.into_iter().map(|problem| problem.what).collect();
+            return Err(SpecError::Sealed(problems.join("; ")));
+        }
         let mut words = Words::default();
         let configs = fleet
             .nodes

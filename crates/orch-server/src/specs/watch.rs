@@ -78,9 +78,19 @@ fn folders(root: &Path) -> Vec<PathBuf> {
     let mut folders: Vec<PathBuf> = FileKind::ALL.map(|kind| root.join(kind.folder())).into();
     let hosts = fs::read_dir(root.join("hosts")).into_iter().flatten().flatten();
     folders.extend(hosts.map(|entry| entry.path()).filter(|path| path.is_dir()));
+    add_folders(root.join(orch_secrets::FOLDER), &mut folders);
     folders.sort();
     folders.dedup();
     folders
+}
+
+/// Adds a folder and those in it.
+fn add_folders(folder: PathBuf, folders: &mut Vec<PathBuf>) {
+    let entries = fs::read_dir(&folder).into_iter().flatten().flatten();
+    // A link is not followed: it may lead back here.
+    let inner = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+    inner.for_each(|entry| add_folders(entry.path(), folders));
+    folders.push(folder);
 }
 
 /// The folder that a file is in.

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use hyper::body::Bytes;
-use orch_model::config::Role;
+use orch_model::config::{Role, SecretDigests};
 use orch_model::pull::NextTokens;
-use orch_model::{Config, Digest, Identity, NodeName, SpecName};
+use orch_model::{Config, Digest, Identity, NodeName, Parcel, SpecName};
 use serde::Serialize;
 
 /// A node's configuration, and the words for it.
@@ -32,11 +32,15 @@ struct Own<'a> {
     spec: &'a SpecName,
     hostname: &'a NodeName,
     digest: Digest,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    secret_digests: &'a SecretDigests,
 }
 
 /// What of an answer is not configuration, likewise.
 #[derive(Serialize)]
 struct Rest<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parcel: Option<Parcel>,
     next: &'a NextTokens,
     pins: &'a [Digest],
     revision: u64,
@@ -48,7 +52,8 @@ impl Words {
         let role = self.roles.entry(Arc::as_ptr(&config.role)).or_insert_with(words).slice(1..);
         let Config { node, spec, hostname, .. } = &config;
         let mut own = b"{\"spec\":".to_vec();
-        own.extend(json(&Own { node, spec, hostname, digest: config.digest() }));
+        let (digest, secret_digests) = (config.digest(), config.secret_digests());
+        own.extend(json(&Own { node, spec, hostname, digest, secret_digests }));
         // One object goes on where the other one ended.
         *own.last_mut().expect("an object has an end") = b',';
         Worded { own: own.into(), role, config }
@@ -57,8 +62,14 @@ impl Words {
 
 impl Worded {
     /// The answer to a node that asks for its configuration, in pieces: a [`SpecAnswer`](orch_model::pull::SpecAnswer).
-    pub(crate) fn answer(&self, next: &NextTokens, pins: &[Digest], revision: u64) -> [Bytes; 3] {
-        let mut last = json(&Rest { next, pins, revision });
+    pub(crate) fn answer(
+        &self,
+        parcel: Option<Parcel>,
+        next: &NextTokens,
+        pins: &[Digest],
+        revision: u64,
+    ) -> [Bytes; 3] {
+        let mut last = json(&Rest { parcel, next, pins, revision });
         last[0] = b',';
         [self.own.clone(), self.role.clone(), last.into()]
     }

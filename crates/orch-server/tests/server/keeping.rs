@@ -6,6 +6,7 @@ use std::os::unix::fs::symlink;
 use std::time::{Duration, Instant};
 
 use orch_model::token::{Refusal, read};
+use orch_secrets::Identities;
 use orch_server::{Certificates, Keys, Revoked, SitePlace, Specs, judge_token};
 
 use crate::scene::{A, B, Scene, node, write};
@@ -62,7 +63,9 @@ fn a_site_behind_a_link_is_the_one_that_the_link_leads_to_now() {
     let other = scene.base.path().join("other");
     write(&other.join("site.yaml"), "name: lab\nserver: { accept_legacy_tokens: true }\n");
     symlink("site", &link).unwrap();
-    let specs = Specs::of(SitePlace { root: link.clone(), manifest: None }).unwrap();
+    let specs =
+        Specs::of(SitePlace { root: link.clone(), manifest: None, identities: Identities::default() })
+            .unwrap();
     assert!(!specs.catch_up() && !specs.accepts_legacy_tokens());
     symlink("other", &next).unwrap();
     fs::rename(&next, &link).unwrap();

@@ -10,6 +10,7 @@ use std::time::Duration;
 use orch_model::pull::SpecAnswer;
 use orch_model::{Identity, SiteName};
 use orch_run::StateDir;
+use orch_secrets::Identities;
 use orch_server::{Certificates, Clock, InOffice, Limits, Minter, Operator, ServerFolder, SitePlace, nobody};
 use tempfile::TempDir;
 
@@ -119,7 +120,7 @@ impl Scene {
 
 /// Serves the site below a folder, and says where.
 pub(crate) fn serve(base: &Path, limits: &Limits, clock: &Clock) -> (InOffice, SocketAddr) {
-    let place = SitePlace { root: base.join("site"), manifest: None };
+    let place = SitePlace { root: base.join("site"), manifest: None, identities: Identities::default() };
     // One that was dropped gives up the office when the last whom it served is cut off.
     let enter =
         || InOffice::enter(&folder(base), place.clone(), limits.clone(), clock.clone(), nobody()).unwrap();

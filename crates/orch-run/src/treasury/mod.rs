@@ -1,9 +1,15 @@
 //! Who can open the secrets of a site: what a run asks for when a node needs them, and never before.
 
+mod known;
+mod site;
+
 use std::sync::Arc;
 
 use orch_model::{AgeRecipient, Config, Identity, KeyName, Parcel};
 use thiserror::Error;
+
+pub use known::know_secrets;
+pub use site::SiteTreasury;
 
 /// Who can open the secrets of a site. May take a moment: files are read, and keys are tried.
 pub trait Treasury: Send + Sync {
