@@ -11,8 +11,8 @@ use orch_plan::{Goal, Verb, plan};
 use orch_providers::{Base, Ground};
 use orch_run::memory::kill_this_process;
 use orch_run::{
-    Control, Hooks, HostLocks, Means, Patience, Permit, RunId, RunJournal, StateDir, StepValue, load,
-    observe, run,
+    Control, Hooks, HostLocks, Means, NoTreasury, Patience, Permit, RunId, RunJournal, StateDir, StepValue,
+    load, observe, run,
 };
 use serde::{Deserialize, Serialize};
 
@@ -75,7 +75,13 @@ async fn drive(job: &Job) {
     let run_id = RunId::new();
     let hosts = fleet.hosts.keys().cloned().collect();
     let locks = HostLocks::take(&state, &fleet.site, &hosts, &run_id, "to be killed").unwrap();
-    let base = Base { state: state.clone(), site: job.site.clone(), program: ORCH.into(), keep: None, treasury: NoTreasury::shared() };
+    let base = Base {
+        state: state.clone(),
+        site: job.site.clone(),
+        program: ORCH.into(),
+        keep: None,
+        treasury: NoTreasury::shared(),
+    };
     let (ground, _) = Ground::of(&fleet, &base);
     let patience = Patience::default();
     let observed = observe(&ground.places, patience.look).await;

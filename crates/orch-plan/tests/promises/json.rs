@@ -80,6 +80,7 @@ fn what_was_observed_reads_back_as_itself() {
                             image: None,
                             vmid: None,
                             applied: Unknown,
+                            keys: Unknown,
                         },
                     ],
                     abilities: Abilities {

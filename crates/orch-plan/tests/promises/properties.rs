@@ -207,6 +207,7 @@ fn place(fleet: &Fleet, observed: &mut Observed, sighting: &Sighting, at: usize)
         kind: None,
         image: sighting.is_old_image.then(|| "old".to_owned()),
         vmid,
+        keys: orch_plan::Keys::Unknown,
         applied: match (sighting.config, &node.config) {
             (0, Some(config)) => Applied::Digest(config.digest()),
             (1, _) => Applied::Digest(orch_model::Digest::of_bytes(b"other")),

@@ -174,6 +174,7 @@ impl<'f> World<'f> {
             image: Some(spec.image.clone()),
             vmid: spec.vmid,
             applied: Applied::Never,
+            keys: orch_plan::Keys::Unknown,
         };
         let on_host = self.observed.hosts[&identity.host].machines();
         assert!(on_host.iter().all(|other| other.name != machine.name), "`{}` is taken", machine.name);

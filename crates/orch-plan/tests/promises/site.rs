@@ -158,6 +158,7 @@ fn machine(fleet: &Fleet, host: &HostName, id: &str, about: &str) -> Machine {
         kind: said("type").map(|kind| kind.parse().expect("a type")),
         image: said("image").map(str::to_owned),
         vmid: number("vmid"),
+        keys: orch_plan::Keys::Unknown,
         applied: match said("config") {
             Some("never") => Applied::Never,
             Some("other") => Applied::Digest(Digest::of_bytes(b"other")),
