@@ -10,6 +10,8 @@ pub mod keyring;
 mod path;
 #[cfg(feature = "sops")]
 mod reader;
+#[cfg(feature = "sops")]
+pub mod rules;
 pub mod seal;
 mod secret;
 #[cfg(feature = "sops")]

@@ -7,6 +7,9 @@
 mod cipher;
 mod document;
 mod dotenv;
+mod edit;
+mod emit;
+mod encrypt;
 mod error;
 mod ini;
 mod json;
@@ -15,26 +18,34 @@ mod node;
 mod open;
 mod pattern;
 mod plain;
+mod renew;
+mod rewrap;
 mod scalar;
 mod select;
+mod set;
 mod shamir;
 mod yaml;
 
 use std::path::Path;
 
+pub use encrypt::{Policy, encrypt};
 pub use error::SopsError;
 pub use node::{Kind, Value};
 pub use open::Opened;
 pub use select::{Rule, Selection};
 
 pub(crate) use cipher::new_key as random_key;
+pub(crate) use edit::Edits;
+pub(crate) use encrypt::same;
+pub(crate) use metadata::rule as selection_rule;
+pub(crate) use node::{Data, Entry};
 pub(crate) use pattern::compile;
 
 use crate::path::{KeyPath, Step};
 use crate::reader::Reader;
 use document::{Comment, Documents};
 use metadata::Metadata;
-use node::{Data, MAX_BYTES};
+use node::MAX_BYTES;
 
 /// How a file is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -73,7 +84,7 @@ pub struct SopsFile {
     /// One map for each document, without metadata.
     roots: Vec<Value>,
     /// The metadata of each document, where they stand in it.
-    places: Vec<Option<node::Entry>>,
+    places: Vec<Option<Entry>>,
     metadata: Metadata,
     comments: Vec<Comment>,
     has_aliases: bool,
@@ -105,8 +116,7 @@ impl SopsFile {
     pub fn parse_as(path: &str, format: Format, text: &[u8]) -> Result<Self, SopsError> {
         let documents = read(path, format, text).map_err(|error| cut_short(error, format, text))?;
         let Documents { mut roots, comments, has_aliases } = documents;
-        let places: Vec<Option<node::Entry>> =
-            roots.iter_mut().map(|root| take_metadata(root, format)).collect();
+        let places: Vec<Option<Entry>> = roots.iter_mut().map(|root| take_metadata(root, format)).collect();
         let Some(place) = places.iter().flatten().next() else {
             let is_encrypted = text.windows(15).any(|window| window == b"ENC[AES256_GCM,");
             let file = path.to_owned();
@@ -164,6 +174,12 @@ impl std::fmt::Debug for SopsFile {
     }
 }
 
+/// Reads YAML as sops does, for its configuration. The error is the place and what is wrong there.
+pub(crate) fn read_yaml(file: &str, text: &str) -> Result<Value, SopsError> {
+    let documents = read(file, Format::Yaml, text.as_bytes())?;
+    Ok(documents.roots.into_iter().next().unwrap_or(Value::new(0..0, Data::Map(Vec::new()))))
+}
+
 /// Reads a text of a format, encrypted or not.
 fn read(file: &str, format: Format, text: &[u8]) -> Result<Documents, SopsError> {
     if text.len() > MAX_BYTES {
@@ -201,7 +217,7 @@ fn cut_short(error: SopsError, format: Format, text: &[u8]) -> SopsError {
 }
 
 /// Takes the metadata out of a document.
-fn take_metadata(root: &mut Value, format: Format) -> Option<node::Entry> {
+fn take_metadata(root: &mut Value, format: Format) -> Option<Entry> {
     let Data::Map(entries) = &mut root.data else { return None };
     if format == Format::Dotenv {
         let (own, rest): (Vec<_>, Vec<_>) =
@@ -209,7 +225,7 @@ fn take_metadata(root: &mut Value, format: Format) -> Option<node::Entry> {
         *entries = rest;
         let value =
             metadata::unflatten(own.iter().map(|entry| (&entry.key[dotenv::PREFIX.len()..], &entry.value)));
-        return (!own.is_empty()).then(|| node::Entry { key: String::from("sops"), key_span: 0..0, value });
+        return (!own.is_empty()).then(|| Entry { key: String::from("sops"), key_span: 0..0, value });
     }
     let at = entries.iter().position(|entry| entry.key == "sops")?;
     let mut entry = entries.remove(at);

@@ -114,9 +114,9 @@ impl SopsFile {
     }
 }
 
-/// Where a value stands, as sops binds it: keys only, each with a colon behind it.
+/// Where a value stands, as sops binds it: keys only, with a colon behind each, and one for the root too.
 pub(super) fn place(path: &KeyPath) -> String {
-    path.keys().flat_map(|key| [key, ":"]).collect()
+    path.keys().collect::<Vec<_>>().join(":") + ":"
 }
 
 /// The sum over all values, in their order.

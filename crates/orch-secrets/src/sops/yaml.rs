@@ -81,7 +81,7 @@ impl<'a> Reader<'a> {
     fn value(&mut self, event: Event<'a>, span: Span) -> Result<Value, Fault> {
         let range = self.range(span);
         let before = self.nodes;
-        self.count(1, range.start)?;
+        self.count(1)?;
         let anchor = event.anchor_id();
         let value = match event {
             Event::Scalar(text, style, _, tag) => {
@@ -165,7 +165,7 @@ impl<'a> Reader<'a> {
                 }
                 _ => return Err(Fault::at(key_span.start, "a key must be text")),
             };
-            self.count(1, key_span.start)?;
+            self.count(1)?;
             if !taken.insert(key.clone()) {
                 return Err(Fault::at(key_span.start, "a key stands twice in one map"));
             }
@@ -180,14 +180,15 @@ impl<'a> Reader<'a> {
         let (value, count, height) = self.anchors.get(&id).ok_or(missing)?;
         let (value, count, height) = (value.clone(), *count, *height);
         self.has_aliases = true;
-        self.count(count, range.start)?;
+        self.count(count)?;
         if self.depth + height > MAX_DEPTH {
             return Err(Fault::too_large("lists and maps lie too deep in each other, aliases written out"));
         }
-        Ok(value)
+        // It stands where the alias does, and what is in it where the anchor is.
+        Ok(Value::new(range, value.data))
     }
 
-    fn count(&mut self, more: usize, _at: usize) -> Result<(), Fault> {
+    fn count(&mut self, more: usize) -> Result<(), Fault> {
         self.nodes = self.nodes.saturating_add(more);
         if self.nodes > MAX_NODES {
             return Err(Fault::too_large("it has too many values, aliases written out"));

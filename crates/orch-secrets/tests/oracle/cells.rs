@@ -1,5 +1,7 @@
 //! The files that are compared: every format, every rule, every kind of value.
 
+use orch_secrets::sops::{Rule, Selection};
+
 /// One file.
 pub(crate) struct Cell {
     pub(crate) name: String,
@@ -9,6 +11,26 @@ pub(crate) struct Cell {
 
 /// There is no option of this name: it stands for a line of a `.sops.yaml`.
 pub(crate) const MAC_ONLY: &str = "--mac-only-encrypted";
+
+impl Cell {
+    /// The rule of the file, as our own type.
+    pub(crate) fn selection(&self) -> Selection {
+        let mut selection = Selection::default();
+        let mut options = self.options.iter();
+        while let Some(option) = options.next() {
+            let mut value = || (*options.next().unwrap()).to_owned();
+            match *option {
+                MAC_ONLY => selection.mac_only_encrypted = true,
+                "--unencrypted-suffix" => selection.rule = Some(Rule::UnencryptedSuffix(value())),
+                "--encrypted-suffix" => selection.rule = Some(Rule::EncryptedSuffix(value())),
+                "--unencrypted-regex" => selection.rule = Some(Rule::UnencryptedRegex(value())),
+                "--encrypted-regex" => selection.rule = Some(Rule::EncryptedRegex(value())),
+                other => unreachable!("{other}"),
+            }
+        }
+        selection
+    }
+}
 
 /// The rules, each with what makes sops use it.
 const RULES: [(&str, &[&str]); 8] = [

@@ -3,7 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot set its scene has failed")]
 
 mod cells;
+mod keys;
 mod program;
+mod writes;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
