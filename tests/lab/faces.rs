@@ -39,19 +39,21 @@ fn every_face_of_what_configures_a_node_leaves_the_same_state() {
     lab.orch("create -M lab -H father").ends_with(0);
     let config = fs::read(lab.root("lab-web").join("var/lib/orch/spec.json")).unwrap();
     let file = lab.site.join("config.json");
-    fs::write(&file, config).unwrap();
+    fs::write(&file, &config).unwrap();
+    let delivery = lab.site.join("delivery.json");
+    fs::write(&delivery, [b"{\"config\":", &config[..], b"}"].concat()).unwrap();
     let named = lab.site.join("orch-node");
     symlink(ORCH, &named).unwrap();
     let faces: [(&Path, &str); 4] = [
-        (ORCH.as_ref(), "exec \"$0\" node --root \"$1\" push < \"$2\""),
+        (ORCH.as_ref(), "exec \"$0\" node --root \"$1\" push < \"$3\""),
         (ORCH.as_ref(), "exec \"$0\" node --root \"$1\" apply - < \"$2\""),
-        (&named, "exec \"$0\" --root \"$1\" push < \"$2\""),
+        (&named, "exec \"$0\" --root \"$1\" push < \"$3\""),
         (&named, "exec \"$0\" --root \"$1\" apply \"$2\""),
     ];
     let states = faces.map(|(program, script)| {
         let tree = tempfile::tempdir().unwrap();
         let mut command = Command::new("sh");
-        command.args(["-c", script]).arg(program).arg(tree.path()).arg(&file);
+        command.args(["-c", script]).arg(program).arg(tree.path()).arg(&file).arg(&delivery);
         Outcome::of(&mut command, script).ends_with(0).says("\"complete\"");
         let mut state = BTreeMap::new();
         collect(tree.path(), tree.path(), &mut state);
@@ -64,9 +66,15 @@ fn every_face_of_what_configures_a_node_leaves_the_same_state() {
     lab.orch("destroy -M lab -H father --yes").ends_with(0);
 }
 
-/// What tells of one apply alone, such as when it was.
-const OF_ONE_APPLY: [&str; 3] =
-    ["var/lib/orch/complete.json", "var/lib/orch/apply.lock", "var/lib/orch/apply.log"];
+/// What tells of one apply alone, such as when it was, and the keys that every tree makes for itself.
+const OF_ONE_APPLY: [&str; 6] = [
+    "var/lib/orch/complete.json",
+    "var/lib/orch/apply.lock",
+    "var/lib/orch/apply.log",
+    "var/lib/orch/age.key",
+    "var/lib/orch/keys.json",
+    "var/lib/orch/keys.lock",
+];
 
 /// Every file below a folder with its mode and content.
 fn collect(root: &Path, folder: &Path, state: &mut BTreeMap<String, (u32, Vec<u8>)>) {

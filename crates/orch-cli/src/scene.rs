@@ -62,8 +62,10 @@ impl Scene {
         let keep = (cli.keep_connections > 0).then(|| Duration::from_secs(cli.keep_connections.into()));
         let site = absolute(&root);
         let identities = Identities::of_process();
-        let treasury = Arc::new(SiteTreasury::new(Vault::new(&site, identities.clone())));
-        let base = Base { state: state(cli)?, site, program: program()?, keep, treasury: treasury.clone() };
+        let (state, program) = (state(cli)?, program()?);
+        let vault = Vault::new(&site, identities.clone());
+        let treasury = Arc::new(SiteTreasury::new(vault, state.secrets_lock()));
+        let base = Base { state, site, program, keep, treasury: treasury.clone() };
         let manifest_file = manifest.manifest_file.as_deref().map(absolute);
         Ok(Self { fleet, sealed: Vec::new(), base, treasury, identities, manifest_file })
     }

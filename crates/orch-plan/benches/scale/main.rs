@@ -200,6 +200,7 @@ fn made_machine(fleet: &Fleet, node: &NodePlan, place: usize, spec: &MachineSpec
         image: Some(spec.image.clone()),
         vmid: spec.vmid,
         applied: Applied::Never,
+        keys: orch_plan::Keys::Unknown,
     }
 }
 

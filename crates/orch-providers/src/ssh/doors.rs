@@ -30,7 +30,9 @@ impl Doors {
     /// The configuration of sessions on the last of these hops.
     pub(super) fn config(&self, hops: &[Hop]) -> PathBuf {
         let alias = hops.last().map_or("", |hop| &hop.alias);
-        self.folder.join(format!("{alias}-{}.config", way::digest(hops)))
+        let mut words = vec![way::digest(hops)];
+        words.extend(hops.iter().map(config::known_host));
+        self.folder.join(format!("{alias}-{}.config", way::digest_of(&words)))
     }
 
     /// Pins the key of a hop in a file that stays.

@@ -61,6 +61,8 @@ pub(super) async fn lock(socket: &Path, within: Duration) -> io::Result<Option<F
 
 #[cfg(test)]
 mod tests {
+    use orch_model::PublicKey;
+
     use super::*;
 
     fn hop() -> Hop {
@@ -78,11 +80,10 @@ mod tests {
     #[test]
     fn a_connection_is_found_again_only_by_what_it_was_made_with() {
         let kept = Kept { folder: "/k".into() };
-        let other = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIF".parse().expect("it is a key");
+        let other: PublicKey = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIF".parse().expect("it is a key");
         let same = kept.socket(&[hop()]);
         assert_eq!(same, kept.socket(&[hop()]));
         for hops in [
-            vec![Hop { host_keys: vec![other], ..hop() }],
             vec![Hop { generation: "2".into(), ..hop() }],
             vec![Hop { port: 23, ..hop() }],
             vec![Hop { user: "root".into(), ..hop() }],
@@ -91,5 +92,10 @@ mod tests {
         ] {
             assert_ne!(same, kept.socket(&hops));
         }
+        // One whose life is known is told from others by that, and shows another key once; else its key is all there is.
+        let ageless =
+            |key: &PublicKey| Hop { host_keys: vec![key.clone()], generation: String::new(), ..hop() };
+        assert_eq!(same, kept.socket(&[Hop { host_keys: vec![other.clone()], ..hop() }]));
+        assert_ne!(kept.socket(&[ageless(&other)]), kept.socket(&[ageless(&hop().host_keys[0])]));
     }
 }

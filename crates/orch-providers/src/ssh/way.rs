@@ -87,8 +87,9 @@ impl Hop {
 pub(super) fn digest(hops: &[Hop]) -> String {
     let mut words: Vec<Vec<u8>> = Vec::new();
     for hop in hops {
-        // The first one: a machine that may show another one in a moment is still the same.
-        let host_key = hop.host_keys.first().map_or("", PublicKey::as_str);
+        // A machine whose life is known is the same one when it shows another key, as each does once.
+        let host_key = hop.host_keys.first().filter(|_| hop.generation.is_empty());
+        let host_key = host_key.map_or("", PublicKey::as_str);
         let texts = [&hop.alias, &hop.address, &hop.user, host_key, &hop.generation];
         words.extend(texts.map(|text| text.as_bytes().to_vec()));
         words.push(hop.port.to_be_bytes().to_vec());

@@ -1,5 +1,6 @@
 //! Who can open the secrets of a site: what a run asks for when a node needs them, and never before.
 
+mod keeper;
 mod known;
 mod site;
 

@@ -1,21 +1,32 @@
 //! The sops files of a site, for a run or for one answer.
 
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
 use orch_model::config::Secret;
-use orch_model::{AgeRecipient, Config, Identity, KeyName, Parcel};
+use orch_model::{AgeRecipient, Config, Identity, KeyName, Parcel, SecretRef};
 use orch_secrets::{Bundle, Held, Vault, VaultError};
 
+use super::keeper::Keeper;
 use super::known::context;
 use super::{Treasury, TreasuryError};
 
 /// Opens the secrets of a site.
 pub struct SiteTreasury {
     vault: Vault,
+    /// Held by whoever changes files.
+    lock: PathBuf,
 }
 
 impl SiteTreasury {
-    /// Opens what is in this vault.
-    pub const fn new(vault: Vault) -> Self {
-        Self { vault }
+    /// Opens what is in this vault, and changes it only while this lock is held.
+    pub const fn new(vault: Vault, lock: PathBuf) -> Self {
+        Self { vault, lock }
+    }
+
+    /// Puts a value that was made here where a mention leads.
+    pub fn put(&self, mention: &SecretRef, value: &orch_secrets::Secret) -> Result<(), TreasuryError> {
+        Keeper::begin(&self.vault, &self.lock)?.put(mention, value)
     }
 
     /// What it opens.
@@ -57,15 +68,24 @@ impl Treasury for SiteTreasury {
         bundle.pack(to).map_err(unsealed)
     }
 
-    fn admit(&self, _config: &Config, _recipient: &AgeRecipient) -> Result<Vec<String>, TreasuryError> {
-        Ok(Vec::new())
+    fn admit(&self, config: &Config, recipient: &AgeRecipient) -> Result<Vec<String>, TreasuryError> {
+        let mut files = BTreeSet::new();
+        for secret in &config.role.secrets {
+            let spot = self.vault.find(&secret.from);
+            let spot = spot.map_err(|error| TreasuryError { what: error.to_string(), hint: error.hint() })?;
+            files.insert(spot.file);
+        }
+        if files.is_empty() {
+            return Ok(Vec::new());
+        }
+        Keeper::begin(&self.vault, &self.lock)?.admit(files, recipient)
     }
 
     fn has_files(&self) -> bool {
         self.vault.files().is_ok_and(|files| !files.is_empty())
     }
 
-    fn dismiss(&self, _node: &Identity, _recipient: &AgeRecipient) -> Result<Vec<String>, TreasuryError> {
-        Ok(Vec::new())
+    fn dismiss(&self, _node: &Identity, recipient: &AgeRecipient) -> Result<Vec<String>, TreasuryError> {
+        Keeper::begin(&self.vault, &self.lock)?.dismiss(recipient)
     }
 }
