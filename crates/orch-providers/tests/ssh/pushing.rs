@@ -102,8 +102,8 @@ async fn a_push_is_one_run_of_the_program_with_the_whole_configuration() {
     let target = scene.node_with(vec![server.plan.hop("web")], node.program());
     let done = scene.ssh.configure(&target, &config(), &scene.permit()).await.unwrap();
     assert_eq!((done, node.said()), (changed(), vec!["push".to_owned()]));
-    let given: orch_model::Config = serde_json::from_slice(&fs::read(node.file("given")).unwrap()).unwrap();
-    assert_eq!(given, config());
+    let given: orch_model::Delivery = serde_json::from_slice(&fs::read(node.file("given")).unwrap()).unwrap();
+    assert_eq!(given, orch_model::Delivery { config: config(), parcel: None });
 }
 
 #[tokio::test(flavor = "multi_thread")]
