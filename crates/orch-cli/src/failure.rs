@@ -6,7 +6,10 @@ use std::path::PathBuf;
 use orch_model::{Identity, NodeName, Problems};
 use orch_providers::{GroundError, Obstacle};
 use orch_run::load::LoadError;
-use orch_run::{ExitCode, JournalFileError, LockError, StateDirError, TransportError, TrialError};
+use orch_run::{
+    ExitCode, JournalFileError, LockError, StateDirError, TransportError, TreasuryError, TrialError,
+};
+use orch_secrets::VaultError;
 use orch_server::OfficeError;
 use thiserror::Error;
 
@@ -62,6 +65,15 @@ pub(crate) enum Failure {
         /// Why not.
         why: String,
     },
+    /// A secret cannot be had.
+    #[error(transparent)]
+    Vault(#[from] VaultError),
+    /// The secrets of the site cannot be changed.
+    #[error(transparent)]
+    Treasury(#[from] TreasuryError),
+    /// The program is not there that files are edited with.
+    #[error("there is no `sops` program here, and orch does not edit sops files by itself")]
+    NoSops,
     /// What was given is not a token.
     #[error("{0}")]
     NotAToken(String),
@@ -178,6 +190,11 @@ impl Failure {
             }
             Self::OfficeTaken => "end it first, or leave it to that one",
             Self::NotListening { .. } => "see who listens there; --listen names another address",
+            Self::Vault(error) => return Some(error.hint()),
+            Self::Treasury(error) => return Some(error.hint.clone()),
+            Self::NoSops => {
+                "install sops (3.9 or later) and put it on your PATH; orch reads sops files without it"
+            }
             Self::NoSpec { .. } => "`orch validate` shows what is wrong; --spec names one",
             Self::NobodyToAsk => "--yes says yes beforehand; --dry-run shows what would be destroyed",
             Self::InTheWayOfTest(_) => "`destroy` them first, or test a manifest of its own",
@@ -186,10 +203,9 @@ impl Failure {
                 "`orch status` shows what is there, `orch create` makes and starts what is not"
             }
             Self::NoSsh(_) => "`orch ssh` and `orch exec` go in without it",
-            Self::Office(_) | Self::Server(_) => {
-                "see whether the state directory can be written and has room"
-            }
+            Self::Office(_) => "see whether the state directory can be written and has room",
             Self::Problems(_)
+            | Self::Server(_)
             | Self::NotAToken(_)
             | Self::Journal(_)
             | Self::Obstacles(_)

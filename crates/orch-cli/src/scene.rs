@@ -9,6 +9,7 @@ use orch_model::{Fleet, HostName, Identity, Scope, parse, resolve};
 use orch_plan::{Goal, HostView, Observed, Plan, Selection, Verb};
 use orch_providers::{Base, Ground, GroundError, Preflight};
 use orch_run::status::minding_drift;
+use orch_run::treasury::{minding_readers, refuse_wide_rules};
 use orch_run::{SiteTreasury, StateDir, Treasury, TreasuryError, know_secrets, observe, picked};
 use orch_secrets::{Identities, Vault};
 use orch_server::{ServerFolder, SitePlace, SiteRegistry, system_clock};
@@ -75,8 +76,19 @@ impl Scene {
     pub(crate) fn opened(mut self, only: &Selection) -> Result<Self, Failure> {
         let picked = picked(&self.fleet, only)?;
         let meant: BTreeSet<Identity> = picked.into_iter().map(|node| node.identity.clone()).collect();
-        self.sealed = know_secrets(&mut self.fleet, self.treasury.vault(), |node| meant.contains(node));
+        let vault = self.treasury.vault();
+        self.sealed = know_secrets(&mut self.fleet, vault, |node| meant.contains(node));
+        self.sealed.extend(refuse_wide_rules(&self.fleet, vault, |node| meant.contains(node)));
         Ok(self)
+    }
+
+    /// Looks as a goal needs it, and minds nodes that are to read sops files themselves and cannot yet.
+    pub(crate) async fn look_for(&self, reach: &Reach, goal: &Goal) -> Result<Observed, Failure> {
+        let observed = reach.look_for(goal, &self.fleet).await?;
+        if goal.verb == Verb::Destroy {
+            return Ok(observed);
+        }
+        Ok(minding_readers(&self.fleet, self.treasury.vault(), observed))
     }
 
     /// Who can open its secrets.
@@ -142,7 +154,7 @@ impl Reach {
     }
 
     /// Looks as a goal needs it: `config` also asks the nodes themselves, since it mends what has drifted.
-    pub(crate) async fn look_for(&self, goal: &Goal, fleet: &Fleet) -> Result<Observed, Failure> {
+    async fn look_for(&self, goal: &Goal, fleet: &Fleet) -> Result<Observed, Failure> {
         let observed = self.look().await;
         if goal.verb != Verb::Config {
             return Ok(observed);

@@ -41,7 +41,7 @@ impl Stage {
 
     /// What is to be done, from a fresh look; refused where it is known before that it cannot be done.
     pub(crate) async fn plan(&self, goal: &Goal) -> Result<Plan, Failure> {
-        let observed = self.reach.look_for(goal, &self.scene.fleet).await?;
+        let observed = self.scene.look_for(&self.reach, goal).await?;
         self.plan_for(goal, &observed).await
     }
 

@@ -16,6 +16,7 @@ use crate::files::{
     Host, Manifest, Posture, Preset, Site, Spec, bring_up_to_date, conceal_lines, conceal_secrets,
 };
 use crate::problem::{Problem, Problems};
+use crate::resolve::secrets;
 use crate::source::{FileKind, Source, Sources};
 use crate::text::{self, Finding, Reporter};
 use crate::unit::SecretRef;
@@ -71,6 +72,15 @@ pub fn parse<'a>(sources: &'a Sources, scope: Scope<'_>) -> Result<Catalog<'a>, 
     Ok(catalog)
 }
 
+/// A secret that a file of the site mentions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mention {
+    /// Who mentions it: `spec `web``.
+    pub by: String,
+    /// Where its value is.
+    pub secret: SecretRef,
+}
+
 /// What can be said of a site whatever else is wrong with it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outline {
@@ -117,6 +127,27 @@ impl Catalog<'_> {
     pub fn accepts_legacy_tokens(&self) -> bool {
         let server = self.site.value.as_ref().and_then(|site| site.server.as_ref());
         server.is_some_and(|server| server.accept_legacy_tokens)
+    }
+
+    /// Every secret that a file which was read mentions.
+    pub fn mentions(&self) -> Vec<Mention> {
+        let mut mentions = Vec::new();
+        let mut add = |by: String, secret: SecretRef| mentions.push(Mention { by, secret });
+        let server = self.site.value.as_ref().and_then(|site| site.server.as_ref());
+        for (key, secret) in server.into_iter().flat_map(|server| &server.signing_keys) {
+            add(format!("signing key `{key}` of the site"), secret.clone());
+        }
+        for (name, host) in self.hosts.names().filter_map(|name| Some((name, self.hosts.get(name)?))) {
+            if let Some(secret) = host.mention() {
+                add(format!("host `{name}`"), secret.clone());
+            }
+        }
+        for (name, spec) in self.specs.names().filter_map(|name| Some((name, self.specs.get(name)?))) {
+            for secret in secrets(spec) {
+                add(format!("secret `{}` of spec `{name}`", secret.name), secret.from);
+            }
+        }
+        mentions
     }
 
     /// The names of the manifests, read or not.

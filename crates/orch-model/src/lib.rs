@@ -36,7 +36,7 @@ mod unit;
 mod word;
 
 pub use applied::{ApplyReport, ApplyStatus, HealthReport, Inspection, ResourceReport};
-pub use catalog::{Catalog, Outline, Scope, outline, parse};
+pub use catalog::{Catalog, Mention, Outline, Scope, outline, parse};
 pub use config::Config;
 pub use delivery::{Delivery, Lacking, NodeKeys, Parcel};
 pub use digest::Digest;

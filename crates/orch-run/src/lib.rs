@@ -27,7 +27,7 @@ mod state_dir;
 pub mod status;
 pub mod told;
 mod transport;
-mod treasury;
+pub mod treasury;
 mod trial;
 
 #[cfg(feature = "memory")]

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use orch_model::token::{Keyring, SigningKey};
 use orch_model::{KeyName, SecretRef, outline};
 use orch_run::load;
-use orch_secrets::{Identities, Vault, VaultError};
+use orch_secrets::{Identities, Secret, Vault, VaultError};
 use rustix::rand::{GetRandomFlags, getrandom};
 use thiserror::Error;
 use zeroize::Zeroizing;
@@ -134,7 +134,12 @@ impl Keys {
             let failed = |error: &VaultError| KeyError::Kept {
                 key: id.clone(),
                 why: error.to_string(),
-                hint: error.hint(),
+                hint: match error {
+                    VaultError::NoFile { .. } | VaultError::NoValue { .. } => {
+                        "`orch token rotate` makes it".into()
+                    }
+                    error => error.hint(),
+                },
             };
             let secret = vault.secret(&mention).map_err(|error| failed(&error))?;
             let text = std::str::from_utf8(secret.expose()).unwrap_or_default();
@@ -154,8 +159,7 @@ impl Keys {
 
     /// Makes a key, later by its name than all before: the last one signs.
     fn make(&self) -> Result<KeyName, KeyError> {
-        let mut bytes = Zeroizing::new([0; 32]);
-        getrandom(&mut *bytes, GetRandomFlags::empty()).map_err(|error| self.failed(error.into()))?;
+        let bytes = random().map_err(|error| self.failed(error))?;
         let last = self.read()?.current().map(|key| key.id().clone());
         let id = name_after(
             last.as_ref(),
@@ -192,6 +196,19 @@ impl Keys {
     fn failed(&self, source: io::Error) -> KeyError {
         KeyError::File { path: self.folder.clone(), source }
     }
+}
+
+/// A key for a site that keeps its keys itself, as text.
+pub fn new_key() -> Result<Secret, KeyError> {
+    let bytes = random().map_err(|error| KeyError::Site(error.to_string()))?;
+    let id = "new".parse().expect("this is a name");
+    Ok(Secret::new(SigningKey::new(id, bytes).expose().as_bytes().to_vec()))
+}
+
+fn random() -> io::Result<Zeroizing<[u8; 32]>> {
+    let mut bytes = Zeroizing::new([0; 32]);
+    getrandom(&mut *bytes, GetRandomFlags::empty())?;
+    Ok(bytes)
 }
 
 /// A name that comes after the last one, also where the clock was set back since, or somebody else has named that one.

@@ -31,7 +31,7 @@ pub use certificate::{CertificateError, Certificates};
 pub use desk::{Clock, Desk, DeskError, system_clock};
 pub use enrol::{EnrolError, Minter};
 pub use folder::{Office, ServerFolder};
-pub use keys::{KeyError, Keys};
+pub use keys::{KeyError, Keys, new_key};
 pub use ledger::{Ledger, LedgerError, Revoked, TokenStanding, judge as judge_token, read as read_ledger};
 pub use limits::Limits;
 pub use office::{InOffice, Listening, OfficeError};

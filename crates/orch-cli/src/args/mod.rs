@@ -3,6 +3,7 @@
 mod about;
 mod acting;
 mod looking;
+mod secrets;
 mod serving;
 
 use std::ffi::OsString;
@@ -16,6 +17,7 @@ use crate::output;
 pub(crate) use about::{About, OptionalManifest, Placement, RequiredManifest};
 pub(crate) use acting::{Acting, CreateArgs, DestroyArgs, ExecArgs, Pace, SshArgs, Telling};
 pub(crate) use looking::{GraphFormat, PlanArgs, RunChoice, RunsArgs};
+pub(crate) use secrets::{Readers, SecretsArgs};
 pub(crate) use serving::{ServeArgs, TokenArgs};
 
 /// One manifest, the whole life of a machine.
@@ -154,6 +156,18 @@ pub(crate) enum VerbArgs {
         /// What to do.
         #[command(subcommand)]
         what: TokenArgs,
+    },
+    /// See to the secrets of the site: what there is, who can read it, and changing it.
+    ///
+    /// There is deliberately no way to run a program with secrets in its environment: what is in an environment is seen by every
+    /// process of that user, and handed on to every child.
+    #[command(
+        after_help = "Examples:\n  orch secrets check\n  orch secrets recipients -M nested-test -H father\n  orch secrets edit secrets/app.yaml\n  orch secrets rotate secrets/app.yaml"
+    )]
+    Secrets {
+        /// What to do.
+        #[command(subcommand)]
+        what: SecretsArgs,
     },
     /// Draw the nodes of a manifest and how they relate.
     #[command(

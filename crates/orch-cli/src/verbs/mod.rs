@@ -7,6 +7,7 @@ mod init;
 mod plan;
 mod reference;
 mod runs;
+mod secrets;
 mod serve;
 mod session;
 mod status;
@@ -37,6 +38,7 @@ pub(crate) fn run(cli: &Cli, output: &Output) -> Result<ExitCode, Failure> {
             graph::run(cli, manifest, host.as_ref(), *format, file.as_deref(), output)
         }
         VerbArgs::Serve(args) => serve::run(cli, args, output),
+        VerbArgs::Secrets { what } => secrets::run(cli, what, output),
         VerbArgs::Token { what } => token::run(cli, what, output),
         VerbArgs::Runs { what } => runs::run(cli, what, output),
         VerbArgs::Init { dir } => init::run(dir, output),

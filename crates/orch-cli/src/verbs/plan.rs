@@ -58,7 +58,7 @@ pub(crate) fn rehearse(
 fn look(scene: &Scene, goal: &Goal) -> Result<(Outlook, Observed), Failure> {
     let reach = scene.reach();
     let (outlook, observed) = block_on(reach.during(async {
-        let mut observed = reach.look_for(goal, &scene.fleet).await?;
+        let mut observed = scene.look_for(&reach, goal).await?;
         let assumption = reach.assume_empty(&mut observed);
         let outlook = Outlook::of(scene, &reach, &observed, goal).await?;
         if let Some(assumption) = assumption {

@@ -1,21 +1,21 @@
 //! `orch token`: the tokens with which nodes fetch their configuration.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read;
 use std::path::Path;
 
-use orch_model::Identity;
 use orch_model::token::{Chain, Claims, Demand, TokenId, read, verify};
-use orch_run::ExitCode;
-use orch_server::{
-    Keys, Minter, Revoked, ServerFolder, SitePlace, Specs, judge_token, read_ledger, revoke, system_clock,
-};
+use orch_model::{Identity, KeyName, SecretRef};
+use orch_run::{ExitCode, SiteTreasury};
+use orch_secrets::{Vault, VaultError};
+use orch_server::{Keys, Minter, Revoked, SitePlace, Specs, judge_token, read_ledger, revoke, system_clock};
 use serde_json::json;
 use uuid::Uuid;
 
 use crate::args::{Cli, TokenArgs};
 use crate::failure::Failure;
-use crate::output::Output;
+use crate::output::{self, Output};
 use crate::runtime::block_on;
 use crate::verbs::serve::{Served, take_over};
 
@@ -56,7 +56,7 @@ pub(crate) fn run(cli: &Cli, args: &TokenArgs, output: &Output) -> Result<ExitCo
             let text = if text.is_empty() { "no node has shown a token yet".to_owned() } else { text };
             output.answer(&text, &standings);
         }
-        TokenArgs::Rotate { retire } => rotate(&served.folder, retire.as_ref(), output)?,
+        TokenArgs::Rotate { retire } => rotate(&served, retire.as_ref(), output)?,
     }
     Ok(ExitCode::Done)
 }
@@ -115,12 +115,40 @@ fn meant(what: &str) -> Result<Revoked, Failure> {
         .map_err(|_| Failure::NotAToken(format!("`{what}` is neither a node nor the id of a token")))
 }
 
-fn rotate(
-    folder: &ServerFolder,
-    retire: Option<&orch_model::KeyName>,
-    output: &Output,
-) -> Result<(), Failure> {
+/// Makes the keys that the site names and that are not in its sops files yet: the last one by its name signs.
+fn make_kept(served: &Served, kept: &BTreeMap<KeyName, SecretRef>, output: &Output) -> Result<(), Failure> {
+    let vault = Vault::new(&served.root, served.identities.clone());
+    let missing: Vec<(&KeyName, &SecretRef)> =
+        kept.iter().filter(|(_, mention)| is_missing(&vault, mention)).collect();
+    if missing.is_empty() {
+        let hint =
+            "name another one in `server.signing_keys` of `site.yaml`, later by its name than the others";
+        return Err(Failure::Server(format!("every signing key that the site names is there; {hint}")));
+    }
+    let treasury = SiteTreasury::new(vault, served.secrets_lock.clone());
+    for (key, mention) in &missing {
+        treasury.put(mention, &orch_server::new_key().map_err(|error| Failure::server(&error))?)?;
+        output::note(&format!("made `{key}` in {mention}"));
+    }
+    take_over(&served.folder)?;
+    let last = kept.keys().next_back();
+    let made: Vec<&KeyName> = missing.iter().map(|(key, _)| *key).collect();
+    let words = last.map(|key| format!("`{key}` signs from now on")).unwrap_or_default();
+    output.answer(&words, &json!({ "key": last, "made": made }));
+    Ok(())
+}
+
+fn is_missing(vault: &Vault, mention: &SecretRef) -> bool {
+    matches!(vault.find(mention), Err(VaultError::NoFile { .. } | VaultError::NoValue { .. }))
+}
+
+fn rotate(served: &Served, retire: Option<&KeyName>, output: &Output) -> Result<(), Failure> {
+    let folder = &served.folder;
     let keys = Keys::of(folder);
+    let kept = keys.kept().map_err(|error| Failure::server(&error))?;
+    if !kept.is_empty() && retire.is_none() {
+        return make_kept(served, &kept, output);
+    }
     if let Some(key) = retire {
         let was_there = keys.retire(key).map_err(|error| Failure::server(&error))?;
         take_over(folder)?;

@@ -195,6 +195,16 @@ impl Host {
         }
     }
 
+    /// The secret that opens its API, where it needs one.
+    pub(crate) const fn mention(&self) -> Option<&SecretRef> {
+        match self {
+            Self::Local(_) => None,
+            Self::Proxmox(host) => Some(&host.api_token),
+            Self::Hetzner(host) => Some(&host.token),
+            Self::K3s(host) => Some(&host.kubeconfig),
+        }
+    }
+
     /// How the host itself is reached, where the file says so.
     pub(crate) const fn ssh(&self) -> Option<&HostSsh> {
         match self {

@@ -5,6 +5,8 @@ mod host;
 mod refuse;
 mod role;
 
+pub(crate) use role::secrets;
+
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::String;

@@ -84,7 +84,8 @@ fn files(spec: &Spec) -> Vec<File> {
     spec.files.iter().map(file).collect()
 }
 
-fn secrets(spec: &Spec) -> Vec<Secret> {
+/// The secrets that a spec asks for.
+pub(crate) fn secrets(spec: &Spec) -> Vec<Secret> {
     let secret = |secret: &SpecSecret| Secret {
         name: (*secret.name).clone(),
         from: secret.from.clone().unwrap_or_else(|| SecretRef::named(&secret.name)),

@@ -1,7 +1,9 @@
 //! Who can open the secrets of a site: what a run asks for when a node needs them, and never before.
 
+mod audit;
 mod keeper;
 mod known;
+mod readers;
 mod site;
 
 use std::sync::Arc;
@@ -9,7 +11,9 @@ use std::sync::Arc;
 use orch_model::{AgeRecipient, Config, Identity, KeyName, Parcel};
 use thiserror::Error;
 
+pub use audit::{Audit, Finding, Reads, audit};
 pub use known::know_secrets;
+pub use readers::{minding_readers, refuse_wide_rules};
 pub use site::SiteTreasury;
 
 /// Who can open the secrets of a site. May take a moment: files are read, and keys are tried.
