@@ -10,7 +10,10 @@ use orch_secrets::{Format, Keyring, SopsError, SopsFile};
 const MARKER: &str = "MARKER-7f3a";
 const FILES: [(&str, &str); 5] = [
     ("s.yaml", "a: MARKER-7f3a\nb:\n  c: MARKER-7f3a-2\n  d: 5\nlist: [x, y]\nclear_unencrypted: seen\n"),
-    ("s.json", r#"{"a": "MARKER-7f3a", "b": {"c": "MARKER-7f3a-2", "d": 5}, "list": ["x", "y"], "clear_unencrypted": "seen"}"#),
+    (
+        "s.json",
+        r#"{"a": "MARKER-7f3a", "b": {"c": "MARKER-7f3a-2", "d": 5}, "list": ["x", "y"], "clear_unencrypted": "seen"}"#,
+    ),
     ("s.env", "a=MARKER-7f3a\nb=MARKER-7f3a-2\nclear_unencrypted=seen\n"),
     ("s.ini", "[s]\na = MARKER-7f3a\nb = MARKER-7f3a-2\nclear_unencrypted = seen\n"),
     ("s.key", "MARKER-7f3a\n"),
@@ -85,7 +88,8 @@ fn a_value_that_was_moved_is_refused() {
     for scene in scenes() {
         let values = scene.values();
         if scene.name != "s.key" {
-            let swapped = scene.text.replace(values[0], "ONE").replace(values[1], values[0]).replace("ONE", values[1]);
+            let swapped =
+                scene.text.replace(values[0], "ONE").replace(values[1], values[0]).replace("ONE", values[1]);
             assert!(matches!(scene.open(&swapped), Err(SopsError::TamperedValue { .. })), "{}", scene.name);
         }
         if ["s.yaml", "s.json"].contains(&scene.name) {
@@ -122,13 +126,23 @@ fn the_mac_is_always_verified() {
             "s.yaml" => scene.text.replace(mac, "\"\""),
             _ => scene.text.replace(mac, ""),
         };
-        assert_eq!(scene.open(&missing), Err(SopsError::MacMissing { file: scene.name.into() }), "{}", scene.name);
-        let year = scene.text.find("lastmodified").unwrap() + scene.text[scene.text.find("lastmodified").unwrap()..].find("20").unwrap();
+        assert_eq!(
+            scene.open(&missing),
+            Err(SopsError::MacMissing { file: scene.name.into() }),
+            "{}",
+            scene.name
+        );
+        let year = scene.text.find("lastmodified").unwrap()
+            + scene.text[scene.text.find("lastmodified").unwrap()..].find("20").unwrap();
         let later = format!("{}21{}", &scene.text[..year], &scene.text[year + 2..]);
         assert_eq!(scene.open(&later), mismatch, "{}: another moment", scene.name);
         if scene.name == "s.env" {
             let line = scene.text.lines().nth(1).unwrap();
-            assert_eq!(scene.open(&scene.text.replace(&format!("{line}\n"), "")), mismatch, "a value is gone");
+            assert_eq!(
+                scene.open(&scene.text.replace(&format!("{line}\n"), "")),
+                mismatch,
+                "a value is gone"
+            );
         }
     }
 }
@@ -144,8 +158,12 @@ fn a_file_that_was_cut_is_refused_wherever_it_was() {
             }
             match scene.open(&scene.text[..end]) {
                 // Nothing that matters stands behind: the version is only told.
-                Ok(()) => assert!(end >= version.saturating_sub(60), "{}: opens when cut at {end}", scene.name),
-                Err(SopsError::NoSuchValue { .. } | SopsError::NotOneValue { .. } | SopsError::Spoiled { .. }) => {
+                Ok(()) => {
+                    assert!(end >= version.saturating_sub(60), "{}: opens when cut at {end}", scene.name)
+                }
+                Err(
+                    SopsError::NoSuchValue { .. } | SopsError::NotOneValue { .. } | SopsError::Spoiled { .. },
+                ) => {
                     unreachable!("{}: {end}", scene.name)
                 }
                 Err(_) => {}
@@ -202,7 +220,11 @@ fn what_is_no_sops_file_is_told_apart() {
 fn an_opened_file_shows_nothing_of_itself() {
     let scene = Scene::of("s.yaml", FILES[0].1);
     let opened = SopsFile::parse("s.yaml", scene.text.as_bytes()).unwrap().open(&scene.keyring).unwrap();
-    let shown = format!("{opened:?} {:?} {:?}", opened.get(&"a".parse().unwrap()), opened.secret(&"a".parse().unwrap()));
+    let shown = format!(
+        "{opened:?} {:?} {:?}",
+        opened.get(&"a".parse().unwrap()),
+        opened.secret(&"a".parse().unwrap())
+    );
     assert!(!shown.contains(MARKER), "{shown}");
     for path in ["b", "list", "zz", "a.b", "list[9]"] {
         let said = opened.secret(&path.parse().unwrap()).unwrap_err().to_string();

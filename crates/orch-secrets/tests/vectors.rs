@@ -36,7 +36,15 @@ fn a_file_names_its_values_and_its_readers_without_a_key() {
     let file = SopsFile::parse("all.yaml", &fs::read(vector("all.yaml")).unwrap()).unwrap();
     let paths: Vec<String> = file.paths().iter().map(ToString::to_string).collect();
     let expected = [
-        "father.token", "father.count", "empty", "list[0]", "list[1]", "list[2]", "when", "clear_unencrypted", "second",
+        "father.token",
+        "father.count",
+        "empty",
+        "list[0]",
+        "list[1]",
+        "list[2]",
+        "when",
+        "clear_unencrypted",
+        "second",
     ];
     assert_eq!(paths, expected);
     let opened = file.open(&keyring()).unwrap();
