@@ -63,7 +63,7 @@ impl Fault {
             Self::TooLarge(what) => SopsError::TooLarge { file, what },
             Self::At(at, what) => {
                 let before = &text[..at.min(text.len())];
-                let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+                let line = before.split(|byte| *byte == b'\n').count();
                 let start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
                 let column = String::from_utf8_lossy(&before[start..]).chars().count() + 1;
                 SopsError::Malformed { file, line, column, what }

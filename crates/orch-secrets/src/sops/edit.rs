@@ -135,13 +135,11 @@ impl SopsFile {
         let documents = super::read(&self.file, self.format, &self.text)?;
         let root = documents.roots.first().ok_or_else(|| self.spoiled("it is empty"))?;
         let own = |entry: &Entry| Some((entry.key.strip_prefix(dotenv::PREFIX)?.to_owned(), entry.clone()));
-        Ok(match self.format {
-            Format::Dotenv => root.entries().iter().filter_map(own).collect(),
-            _ => {
-                let section = root.field("sops").map(Value::entries).unwrap_or_default();
-                section.iter().map(|entry| (entry.key.clone(), entry.clone())).collect()
-            }
-        })
+        if self.format == Format::Dotenv {
+            return Ok(root.entries().iter().filter_map(own).collect());
+        }
+        let section = root.field("sops").map(Value::entries).unwrap_or_default();
+        Ok(section.iter().map(|entry| (entry.key.clone(), entry.clone())).collect())
     }
 
     /// A text as the one in its place was written: in quotes or not.

@@ -192,9 +192,11 @@ fn unquoted(text: &str) -> &str {
 pub(super) fn quote(text: &str) -> Option<String> {
     let quoted = if text.contains(['\n', '`']) {
         format!("\"\"\"{text}\"\"\"")
-    } else if text.contains(['#', ';']) || text.ends_with('\\') {
-        format!("`{text}`")
-    } else if text.trim() != text || unquoted(text) != text {
+    } else if text.contains(['#', ';'])
+        || text.ends_with('\\')
+        || text.trim() != text
+        || unquoted(text) != text
+    {
         format!("`{text}`")
     } else {
         text.to_owned()

@@ -16,6 +16,19 @@ const OTHERS: [(&str, &str); 5] = [
     ("hc_vault", "key_name"),
 ];
 
+/// Makes a rule of what it looks for.
+type MakeRule = fn(String) -> Rule;
+
+/// The rules, by their names.
+const KINDS: [(&str, MakeRule); 6] = [
+    ("unencrypted_suffix", Rule::UnencryptedSuffix),
+    ("encrypted_suffix", Rule::EncryptedSuffix),
+    ("unencrypted_regex", Rule::UnencryptedRegex),
+    ("encrypted_regex", Rule::EncryptedRegex),
+    ("unencrypted_comment_regex", Rule::UnencryptedCommentRegex),
+    ("encrypted_comment_regex", Rule::EncryptedCommentRegex),
+];
+
 /// How many recipients a file may have: each is tried with each identity.
 const MAX_RECIPIENTS: usize = 1000;
 
@@ -89,16 +102,8 @@ fn text(node: &Value, key: &str) -> Option<String> {
 
 /// The rule that says which values are encrypted: at most one.
 pub(crate) fn rule(node: &Value) -> Result<Option<Rule>, &'static str> {
-    let kinds: [(&str, fn(String) -> Rule); 6] = [
-        ("unencrypted_suffix", Rule::UnencryptedSuffix),
-        ("encrypted_suffix", Rule::EncryptedSuffix),
-        ("unencrypted_regex", Rule::UnencryptedRegex),
-        ("encrypted_regex", Rule::EncryptedRegex),
-        ("unencrypted_comment_regex", Rule::UnencryptedCommentRegex),
-        ("encrypted_comment_regex", Rule::EncryptedCommentRegex),
-    ];
     let mut found =
-        kinds.into_iter().filter_map(|(key, rule)| text(node, key).filter(|text| !text.is_empty()).map(rule));
+        KINDS.iter().filter_map(|(key, rule)| text(node, key).filter(|text| !text.is_empty()).map(rule));
     let rule = found.next();
     match found.next() {
         Some(_) => Err("more than one rule says which values are encrypted"),

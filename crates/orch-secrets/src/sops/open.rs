@@ -144,7 +144,11 @@ impl MacOfValues {
     }
 
     pub(super) fn finish(self) -> String {
-        self.hash.finalize().iter().map(|byte| format!("{byte:02X}")).collect()
+        let mut text = String::with_capacity(128);
+        for byte in self.hash.finalize() {
+            text.push_str(&format!("{byte:02X}"));
+        }
+        text
     }
 }
 

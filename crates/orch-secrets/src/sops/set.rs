@@ -72,7 +72,7 @@ impl SopsFile {
         let mut mac = MacOfValues::new(self.metadata.selection.mac_only_encrypted);
         for root in roots {
             each_leaf(root, &KeyPath::default(), &mut |value, path| {
-                mac.add(value, selector.selects(path.keys()))
+                mac.add(value, selector.selects(path.keys()));
             });
         }
         let (last_modified, mac) = seal_mac(key, &mac.finish());
@@ -126,7 +126,7 @@ impl SopsFile {
             }
             (None, Some(metadata)) => self.edit_before(edits, metadata, &keys, closed, is_flow),
             (None, None) if is_flow => {
-                edits.replace(parent.span.clone(), format!("{{{}}}", flow(&keys, closed)))
+                edits.replace(parent.span.clone(), format!("{{{}}}", flow(&keys, closed)));
             }
             (None, None) => return Err(refuse()),
         }

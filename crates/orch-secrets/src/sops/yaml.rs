@@ -87,7 +87,7 @@ impl<'a> Reader<'a> {
             Event::Scalar(text, style, _, tag) => {
                 let data = match tag.as_deref() {
                     Some(tag) if tag.is_yaml_core_schema_tag("str") => text_of(&text),
-                    Some(tag) => self.tagged(tag.original().trim_start_matches('!'), &text, range.start)?,
+                    Some(tag) => tagged(tag.original().trim_start_matches('!'), &text, range.start)?,
                     None if style == ScalarStyle::Plain => {
                         let data = scalar::plain(&text);
                         data.ok_or(Fault::at(range.start, "a whole number is too large for sops"))?
@@ -111,16 +111,6 @@ impl<'a> Reader<'a> {
             self.anchors.insert(id, (value.clone(), count, height));
         }
         Ok(value)
-    }
-
-    /// A scalar with a tag. One that is not of YAML itself says nothing to sops.
-    fn tagged(&self, tag: &str, text: &str, at: usize) -> Result<Data, Fault> {
-        match tag {
-            "null" | "bool" | "int" | "float" | "timestamp" | "binary" => {
-                scalar::tagged(tag, text).ok_or(Fault::at(at, "a tag and its value do not go together"))
-            }
-            _ => Ok(text_of(text)),
-        }
     }
 
     fn nested(
@@ -200,6 +190,16 @@ impl<'a> Reader<'a> {
         let end = self.text.len();
         let start = span.start.byte_offset().unwrap_or(end).min(end);
         start..span.end.byte_offset().unwrap_or(end).clamp(start, end)
+    }
+}
+
+/// A scalar with a tag. One that is not of YAML itself says nothing to sops.
+fn tagged(tag: &str, text: &str, at: usize) -> Result<Data, Fault> {
+    match tag {
+        "null" | "bool" | "int" | "float" | "timestamp" | "binary" => {
+            scalar::tagged(tag, text).ok_or(Fault::at(at, "a tag and its value do not go together"))
+        }
+        _ => Ok(text_of(text)),
     }
 }
 

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot set its scene has failed")]
 
 mod cells;
+mod find;
 mod keys;
 mod program;
 mod writes;

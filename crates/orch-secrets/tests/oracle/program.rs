@@ -3,27 +3,18 @@
 use std::env;
 use std::ffi::OsStr;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use orch_secrets::seal::Identity;
 use tempfile::TempDir;
 
 use crate::cells::MAC_ONLY;
-
-/// Where the program is: `ORCH_SOPS`, the search path, or where `.ci/sops` puts it.
-pub(crate) fn find() -> Option<PathBuf> {
-    let named = env::var_os("ORCH_SOPS").map(PathBuf::from);
-    let path = env::var_os("PATH").unwrap_or_default();
-    let on_path = env::split_paths(&path).map(|folder| folder.join("sops"));
-    let target = env::var_os("CARGO_TARGET_DIR")
-        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target"), PathBuf::from);
-    named.into_iter().chain(on_path).chain([target.join("tools/sops")]).find(|path| path.is_file())
-}
+use crate::find;
 
 /// The program, or a line that says that there is none. Where the lab is required, so is this.
 pub(crate) fn sops() -> Option<PathBuf> {
-    let found = find();
+    let found = find::find();
     if found.is_none() {
         assert!(env::var_os("ORCH_LAB_REQUIRE").is_none(), "there is no sops program, and it is required");
         println!("skipped: there is no sops program");
