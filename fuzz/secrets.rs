@@ -41,7 +41,8 @@ fn opened(file: &SopsFile, keyring: &Keyring) {
             let found = paths.iter().filter(|path| opened.secret(path).is_ok()).count();
             assert!(found == paths.len(), "every path leads to its value");
             let _ = opened.to_json();
-            for text in [file.rewrap(keyring, &[reader.clone()]), file.renew(keyring, &[reader])] {
+            let readers = [reader];
+            for text in [file.rewrap(keyring, &readers), file.renew(keyring, &readers)] {
                 // Odd layouts may be refused, but nothing is handed out that does not open.
                 let again = text.ok().map(|text| SopsFile::parse_as("again", file.format(), &text));
                 assert!(again.is_none_or(|again| again.is_ok_and(|again| again.open(keyring).is_ok())));

@@ -1,5 +1,7 @@
 //! The fuzzing targets without nightly: random and mutated bytes for a short time, repeatable by their seed.
 
+#![allow(clippy::print_stdout, reason = "a run is repeated by the seed that it prints")]
+
 #[path = "../../../fuzz/secrets.rs"]
 mod secrets;
 

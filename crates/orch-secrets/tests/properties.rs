@@ -54,7 +54,7 @@ fn what_is_encrypted_opens_to_the_same_tree() {
             let opened = file.open(&keyring).unwrap();
             let again: Json = serde_json::from_slice(opened.to_json().unwrap().expose()).unwrap();
             prop_assert!(same(&again, &tree), "{again}\n{tree}");
-            let renewed = file.renew(&keyring, &[reader.clone()]).unwrap();
+            let renewed = file.renew(&keyring, std::slice::from_ref(&reader)).unwrap();
             let renewed = SopsFile::parse(name, &renewed).unwrap().open(&keyring).unwrap();
             prop_assert_eq!(renewed.to_json().unwrap(), opened.to_json().unwrap());
             for path in file.paths() {

@@ -159,7 +159,7 @@ fn a_file_that_was_cut_is_refused_wherever_it_was() {
             match scene.open(&scene.text[..end]) {
                 // Nothing that matters stands behind: the version is only told.
                 Ok(()) => {
-                    assert!(end >= version.saturating_sub(60), "{}: opens when cut at {end}", scene.name)
+                    assert!(end >= version.saturating_sub(60), "{}: opens when cut at {end}", scene.name);
                 }
                 Err(
                     SopsError::NoSuchValue { .. } | SopsError::NotOneValue { .. } | SopsError::Spoiled { .. },

@@ -164,9 +164,12 @@ pub(crate) fn cells() -> Vec<Cell> {
         add(format!("{name}.yaml"), plain.as_bytes(), &[]);
         add(format!("{name}-mac-only.yaml"), plain.as_bytes(), &[MAC_ONLY]);
     }
-    JSON.iter().for_each(|(name, plain)| add(format!("{name}.json"), plain.as_bytes(), &[]));
-    DOTENV.iter().for_each(|(name, plain)| add(format!("{name}.env"), plain.as_bytes(), &[]));
-    INI.iter().for_each(|(name, plain)| add(format!("{name}.ini"), plain.as_bytes(), &[]));
+    let others: [(&str, &[(&str, &str)]); 3] = [("json", &JSON), ("env", &DOTENV), ("ini", &INI)];
+    for (ending, files) in others {
+        for (name, plain) in files {
+            add(format!("{name}.{ending}"), plain.as_bytes(), &[]);
+        }
+    }
     add(String::from("empty.key"), b"", &[]);
     add(String::from("text.pem"), b"-----BEGIN X-----\nabc\n-----END X-----\n", &[]);
     add(String::from("all-bytes"), &(0..=255).collect::<Vec<u8>>(), &[]);

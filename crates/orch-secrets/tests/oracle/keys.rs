@@ -88,7 +88,8 @@ fn groups_share_a_key_between_sops_and_us() {
     let Some(desk) = Desk::new() else { return };
     let identities = [desk.identity.clone(), Identity::generate(), Identity::generate()];
     let recipients: Vec<String> = identities.iter().map(|one| one.recipient().to_string()).collect();
-    let groups: String = recipients.iter().map(|one| format!("  - age: [{one}]\n")).collect();
+    let groups: Vec<String> = recipients.iter().map(|one| format!("  - age: [{one}]\n")).collect();
+    let groups = groups.concat();
     desk.write("groups", format!("creation_rules:\n- shamir_threshold: 2\n  key_groups:\n{groups}"));
     let policy = |threshold| Policy {
         groups: recipients.iter().map(|one| vec![one.parse().unwrap()]).collect(),
