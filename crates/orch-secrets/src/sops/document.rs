@@ -23,6 +23,8 @@ impl Documents {
 /// A comment of the text.
 #[derive(Debug, Clone)]
 pub(super) struct Comment {
+    /// Where the sign is that begins it.
+    pub(super) sign: usize,
     /// Where its text is, without the sign that begins it.
     pub(super) span: Range<usize>,
     /// Whether it is encrypted.
@@ -36,7 +38,11 @@ impl Comment {
         let body = comment.trim_start_matches(['#', ';', ' ']);
         let start = range.start + comment.len() - body.len();
         let body = body.trim_end();
-        Self { span: start..start + body.len(), is_encrypted: body.starts_with("ENC[AES256_GCM,") }
+        Self {
+            sign: range.start,
+            span: start..start + body.len(),
+            is_encrypted: body.starts_with("ENC[AES256_GCM,"),
+        }
     }
 }
 

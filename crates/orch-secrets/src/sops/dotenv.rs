@@ -25,6 +25,7 @@ pub(super) fn read(text: &[u8]) -> Result<Documents, Fault> {
         if line[0] == b'#' {
             if let Ok(line) = utf8 {
                 let mut comment = Comment::of(line, 0..line.len());
+                comment.sign = start;
                 comment.span = start + comment.span.start..start + comment.span.end;
                 comments.push(comment);
             }

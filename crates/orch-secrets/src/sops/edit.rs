@@ -167,7 +167,7 @@ impl SopsFile {
         self.end_of_value(&entry.value).max(entry.key_span.end)
     }
 
-    fn end_of_value(&self, value: &Value) -> usize {
+    pub(super) fn end_of_value(&self, value: &Value) -> usize {
         let is_flow = self.starts_with(&value.span, b"[") || self.starts_with(&value.span, b"{");
         match &value.data {
             Data::List(items) if !is_flow => {

@@ -5,6 +5,7 @@
 //! site's own must come from version control.
 
 mod cipher;
+mod comments;
 mod document;
 mod dotenv;
 mod edit;

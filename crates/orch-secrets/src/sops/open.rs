@@ -6,6 +6,7 @@ use sha2::{Digest, Sha256, Sha512};
 use zeroize::Zeroizing;
 
 use super::cipher::{self, Closed, DataKey};
+use super::comments::Comments;
 use super::error::SopsError;
 use super::node::{Data, Entry, Value};
 use super::select::Selector;
@@ -46,6 +47,11 @@ impl SopsFile {
 
     pub(super) fn open_with(&self, key: DataKey) -> Result<Opened, SopsError> {
         let selector = Selector::new(&self.file, self.metadata.selection.rule.as_ref())?;
+        if selector.is_about_comments() && (self.format == Format::Ini || self.has_aliases) {
+            let what =
+                "comments say which of its values are encrypted, and what they stand before cannot be told";
+            return Err(self.left_to_sops(what, "use `encrypted_regex` in `.sops.yaml`, which looks at keys"));
+        }
         let meant = self.meant_mac(&key)?;
         let mut ways = vec![Numbers::AsWritten];
         if matches!(self.format, Format::Json | Format::Binary) {
@@ -53,9 +59,12 @@ impl SopsFile {
         }
         for numbers in ways {
             let mut walk = Walk::new(self, &key, &selector, numbers);
-            let roots: Result<Vec<Value>, SopsError> =
-                self.roots.iter().map(|root| walk.value(root, &KeyPath::default())).collect();
-            let roots = roots?;
+            let mut roots = Vec::with_capacity(self.roots.len());
+            for (at, root) in self.roots.iter().enumerate() {
+                let before = at.checked_sub(1).and_then(|before| self.places[before].as_ref());
+                let from = before.map_or(0, |metadata| self.end_of(metadata));
+                roots.push(walk.value(root, &KeyPath::default(), from)?);
+            }
             if Secret::from(walk.mac.finish()) == meant {
                 return Ok(Opened { file: self.file.clone(), format: self.format, key, roots });
             }
@@ -158,29 +167,45 @@ struct Walk<'a> {
     selector: &'a Selector,
     numbers: Numbers,
     mac: MacOfValues,
+    comments: Comments<'a>,
+    /// How many of the maps and lists around a value have a comment before them that is looked for.
+    matched: usize,
 }
 
 impl<'a> Walk<'a> {
     fn new(file: &'a SopsFile, key: &'a DataKey, selector: &'a Selector, numbers: Numbers) -> Self {
         let mac = MacOfValues::new(file.metadata.selection.mac_only_encrypted);
-        Self { file, key, selector, numbers, mac }
+        Self { file, key, selector, numbers, mac, comments: Comments::of(file), matched: 0 }
     }
 
-    fn value(&mut self, value: &Value, path: &KeyPath) -> Result<Value, SopsError> {
+    /// Opens a value. What stands before it ends at `from`.
+    fn value(&mut self, value: &Value, path: &KeyPath, from: usize) -> Result<Value, SopsError> {
+        let mut from = from;
         let data = match &value.data {
             Data::Null => Data::Null,
             Data::Map(entries) => {
-                let opened: Result<Vec<Entry>, _> =
-                    entries.iter().map(|entry| self.entry(entry, path)).collect();
-                Data::Map(opened?)
+                let mut opened: Vec<Entry> = Vec::with_capacity(entries.len());
+                for entry in entries {
+                    opened.push(self.entry(entry, path, from)?);
+                    from = self.file.end_of(entry);
+                }
+                Data::Map(opened)
             }
             Data::List(items) => {
                 let mut opened: Vec<Value> = Vec::with_capacity(items.len());
                 let mut index = 0;
                 for item in items {
-                    let item = self.value(item, &path.with(Step::Index(index)))?;
-                    index += usize::from(!item.is_comment());
-                    opened.push(item);
+                    let path = path.with(Step::Index(index));
+                    let matched = self.matched;
+                    if self.selector.is_about_comments() {
+                        self.matched +=
+                            usize::from(self.selector.is_matched(&self.comments.of_item(from, item)));
+                    }
+                    let value = self.value(item, &path, item.span.start)?;
+                    self.matched = matched;
+                    index += usize::from(!value.is_comment());
+                    opened.push(value);
+                    from = self.file.end_of_value(item);
                 }
                 Data::List(opened)
             }
@@ -189,13 +214,19 @@ impl<'a> Walk<'a> {
         Ok(Value::new(value.span.clone(), data))
     }
 
-    fn entry(&mut self, entry: &Entry, path: &KeyPath) -> Result<Entry, SopsError> {
-        let value = self.value(&entry.value, &path.with(Step::Key(entry.key.clone())))?;
+    fn entry(&mut self, entry: &Entry, path: &KeyPath, from: usize) -> Result<Entry, SopsError> {
+        let matched = self.matched;
+        if self.selector.is_about_comments() {
+            self.matched += usize::from(self.selector.is_matched(&self.comments.of_entry(from, entry)));
+        }
+        let path = path.with(Step::Key(entry.key.clone()));
+        let value = self.value(&entry.value, &path, entry.key_span.end)?;
+        self.matched = matched;
         Ok(Entry { key: entry.key.clone(), key_span: entry.key_span.clone(), value })
     }
 
     fn leaf(&mut self, value: &Value, path: &KeyPath) -> Result<Value, SopsError> {
-        let is_encrypted = self.selector.selects(path.keys());
+        let is_encrypted = self.selector.selects_below(path.keys(), self.matched > 0);
         let data = if is_encrypted { self.decrypt(value, path)? } else { self.in_clear(value) };
         let value = Value::new(value.span.clone(), data);
         self.mac.add(&value, is_encrypted);

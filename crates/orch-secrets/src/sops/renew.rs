@@ -57,7 +57,7 @@ impl SopsFile {
         opened: &Opened,
         key: &DataKey,
     ) -> Result<Vec<(usize, KeyPath)>, SopsError> {
-        let selector = Selector::new(&self.file, self.metadata.selection.rule.as_ref())?;
+        let selector = Selector::for_writing(&self.file, self.metadata.selection.rule.as_ref())?;
         let mut mac = MacOfValues::new(self.metadata.selection.mac_only_encrypted);
         let mut places = Vec::new();
         for root in &opened.roots {

@@ -23,7 +23,7 @@ impl SopsFile {
         if !matches!(self.format, Format::Yaml | Format::Json) {
             return Err(self.left_to_sops("single values are set in YAML and JSON only", EDIT));
         }
-        let selector = Selector::new(&self.file, self.metadata.selection.rule.as_ref())?;
+        let selector = Selector::for_writing(&self.file, self.metadata.selection.rule.as_ref())?;
         if path.is_root() || self.has_aliases {
             return Err(self.left_to_sops("nothing can be set there", EDIT));
         }

@@ -77,8 +77,9 @@ impl Desk {
     pub(crate) fn encrypt(&self, name: &str, plain: &[u8], options: &[&str]) -> Result<Vec<u8>, String> {
         self.write(name, plain);
         let recipient = self.recipient();
-        if options.first() == Some(&MAC_ONLY) {
-            return self.encrypt_by_config(name, &options[1..]);
+        // Some rules can be had from a configuration only.
+        if options.iter().any(|option| *option == MAC_ONLY || option.ends_with("-comment-regex")) {
+            return self.encrypt_by_config(name, options);
         }
         let mut arguments = vec!["encrypt", "--age", &recipient];
         arguments.extend(options);
@@ -88,8 +89,9 @@ impl Desk {
 
     /// Has sops encrypt a file by rules that only a configuration can have.
     fn encrypt_by_config(&self, name: &str, options: &[&str]) -> Result<Vec<u8>, String> {
-        let mut rule = format!("creation_rules:\n- age: {}\n  mac_only_encrypted: true\n", self.recipient());
-        for pair in options.chunks(2) {
+        let mut rule = format!("creation_rules:\n- age: {}\n", self.recipient());
+        let rest = options.strip_prefix(&[MAC_ONLY]).inspect(|_| rule += "  mac_only_encrypted: true\n");
+        for pair in rest.unwrap_or(options).chunks(2) {
             rule += &format!("  {}: '{}'\n", pair[0].trim_start_matches('-').replace('-', "_"), pair[1]);
         }
         let config = format!("{name}.config");

@@ -37,6 +37,7 @@ fn sops_opens_what_we_encrypt() {
         let policy = Policy { selection: cell.selection(), ..Policy::of([desk.identity.recipient().into()]) };
         let format = Format::of(&cell.name);
         let text = match encrypt(&cell.name, format, &cell.plain, &policy) {
+            Err(SopsError::Unsupported { what, .. }) if what.contains("comments say") => return Ok(()),
             // Versions of sops read these numbers differently, so we do not write them.
             Err(SopsError::Unsupported { .. }) if cell.name.contains("clear.json") => return Ok(()),
             // sops itself loses such bytes where they stay in clear.
@@ -72,6 +73,10 @@ fn sops_opens_what_we_wrapped_for_others_and_what_we_renewed() {
         let back = SopsFile::parse(&cell.name, &wrapped).unwrap();
         let ours = back.rewrap(&keyring, &both[..1]).map_err(|error| told(error.to_string()))?;
         assert_eq!(SopsFile::parse(&cell.name, &ours).unwrap().recipients().iter().count(), 1);
+        if cell.name.starts_with("by-comments") {
+            assert!(back.renew(&keyring, &both[..1]).is_err(), "{}: that is left to sops", cell.name);
+            return Ok(());
+        }
         let renewed =
             back.renew(&keyring, &both[..1]).map_err(|error| told(format!("{error}\n{}", show(&sealed))))?;
         compare(&desk, &format!("n-{}", cell.name), &renewed, &printed).map_err(told)?;
