@@ -7,6 +7,9 @@ use super::SopsFile;
 use super::document::Comment;
 use super::node::{Entry, Value};
 
+/// How far a comment may stand behind what it is beside. A line that is longer was not written for people.
+const NEAR: usize = 10_000;
+
 /// Comments of a file, as they are asked for while its tree is walked.
 pub(super) struct Comments<'a> {
     file: &'a SopsFile,
@@ -33,15 +36,26 @@ impl<'a> Comments<'a> {
     }
 
     fn texts(&self, from: usize, start: usize, column: usize, value: &Value, end: usize) -> Vec<&'a [u8]> {
-        let line_end = self.file.line_end(end);
+        let above = self.within(from, start);
+        let above =
+            above.iter().filter(|one| self.file.column(one.sign) == column && self.begins_line(one.sign));
         let is_leaf = value.entries().is_empty() && value.items().is_empty();
-        let own = |comment: &&Comment| {
-            let at = comment.sign;
-            let above = (from..start).contains(&at) && self.file.column(at) == column && self.begins_line(at);
-            let beside = is_leaf && (end..line_end).contains(&at) && !self.begins_line(at);
-            above || beside
-        };
-        self.file.comments.iter().filter(own).map(|comment| self.text(comment)).collect()
+        let beside = if is_leaf { self.within(end, self.line_end(end)) } else { &[] };
+        let beside = beside.iter().filter(|one| !self.begins_line(one.sign));
+        above.chain(beside).map(|comment| self.text(comment)).collect()
+    }
+
+    /// The comments that begin between two places. They are in the order of the text.
+    fn within(&self, from: usize, to: usize) -> &'a [Comment] {
+        let all = &self.file.comments;
+        let at = |place| all.partition_point(|comment| comment.sign < place);
+        all.get(at(from)..at(to)).unwrap_or_default()
+    }
+
+    fn line_end(&self, at: usize) -> usize {
+        let near = self.file.text.len().min(at + NEAR);
+        let rest = self.file.text.get(at..near).unwrap_or_default();
+        at + rest.iter().position(|byte| *byte == b'\n').unwrap_or(rest.len())
     }
 
     /// All that stands behind the sign.

@@ -18,7 +18,7 @@ pub(super) fn read(text: &[u8]) -> Result<Documents, Fault> {
         if line.is_empty() {
             continue;
         }
-        if entries.len() > MAX_NODES {
+        if entries.len() + comments.len() > MAX_NODES {
             return Err(Fault::too_large("it has too many values"));
         }
         let utf8 = std::str::from_utf8(line);

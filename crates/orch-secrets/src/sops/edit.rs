@@ -180,9 +180,10 @@ impl SopsFile {
         }
     }
 
-    /// How far from the beginning of its line something stands.
+    /// How far from the beginning of its line something stands. Nothing that matters stands further than this looks.
     pub(super) fn column(&self, at: usize) -> usize {
-        at - self.text[..at].iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1)
+        let near = &self.text[at.saturating_sub(10_000)..at];
+        near.iter().rev().position(|byte| *byte == b'\n').unwrap_or(near.len())
     }
 
     /// The line break and the space before something that begins its line.

@@ -26,7 +26,7 @@ impl Cell {
                 "--unencrypted-regex" => selection.rule = Some(Rule::UnencryptedRegex(value())),
                 "--encrypted-comment-regex" => selection.rule = Some(Rule::EncryptedCommentRegex(value())),
                 "--unencrypted-comment-regex" => {
-                    selection.rule = Some(Rule::UnencryptedCommentRegex(value()))
+                    selection.rule = Some(Rule::UnencryptedCommentRegex(value()));
                 }
                 "--encrypted-regex" => selection.rule = Some(Rule::EncryptedRegex(value())),
                 other => unreachable!("{other}"),
