@@ -132,6 +132,11 @@ impl SopsFile {
         Ok(Self { file, format, text, roots, places, metadata, comments, has_aliases })
     }
 
+    /// The name that it was read by.
+    pub fn path(&self) -> &str {
+        &self.file
+    }
+
     /// How it is written.
     pub fn format(&self) -> Format {
         self.format
