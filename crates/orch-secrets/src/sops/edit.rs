@@ -8,7 +8,7 @@ use super::encrypt::same;
 use super::error::SopsError;
 use super::metadata::Wrapped;
 use super::node::{Data, Entry, Value};
-use super::open::Opened;
+use super::opened::Opened;
 use super::{Format, SopsFile, dotenv, ini, plain};
 
 /// Parts of a text, and what takes their place.

@@ -17,6 +17,7 @@ mod json;
 mod metadata;
 mod node;
 mod open;
+mod opened;
 mod pattern;
 mod plain;
 mod renew;
@@ -32,7 +33,7 @@ use std::path::Path;
 pub use encrypt::{Policy, encrypt};
 pub use error::SopsError;
 pub use node::{Kind, Value};
-pub use open::Opened;
+pub use opened::Opened;
 pub use select::{Rule, Selection};
 
 pub(crate) use cipher::new_key as random_key;
