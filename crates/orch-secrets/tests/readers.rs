@@ -102,7 +102,7 @@ fn what_cannot_be_renewed_whole_is_not_renewed_at_all() {
     assert!(matches!(file.rewrap(&ring, &[]), Err(SopsError::NobodyCanRead { .. })));
     let plugin: Reader = "age1yubikey1q2w3e4r5t6y7u8i9o0p".parse().unwrap();
     assert_eq!(plugin.kind(), ReaderKind::AgePlugin);
-    assert!(matches!(file.renew(&ring, &[plugin.clone()]), Err(SopsError::Unsupported { .. })));
+    assert!(matches!(file.renew(&ring, std::slice::from_ref(&plugin)), Err(SopsError::Unsupported { .. })));
     assert!(matches!(
         file.rewrap(&ring, &[plugin, readers(&both)[0].clone()]),
         Err(SopsError::Unsupported { .. })

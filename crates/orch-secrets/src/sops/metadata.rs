@@ -154,15 +154,19 @@ pub(super) fn unflatten<'a>(fields: impl Iterator<Item = (&'a str, &'a Value)>) 
     root.value()
 }
 
-/// A name that says where a value stands: `age`, `#0`, `recipient`.
+/// A name that says where a value stands: `age`, 0, `recipient`. Whether each part is an index, and the part.
 fn tokens(key: &str) -> Vec<(bool, String)> {
-    let key = key.replace("__list_", "\u{0}#").replace("__map_", "\u{0}.");
+    let separators = [(false, "__map_"), (true, "__list_")];
     let mut tokens = Vec::new();
-    for (at, part) in key.split('\u{0}').enumerate() {
-        let is_index = at > 0 && part.starts_with('#');
-        tokens.push((is_index, if at > 0 { part[1..].to_owned() } else { part.to_owned() }));
+    let (mut is_index, mut rest) = (false, key);
+    loop {
+        let next =
+            separators.iter().filter_map(|(index, word)| Some((rest.find(word)?, *index, word.len()))).min();
+        let end = next.map_or(rest.len(), |(at, ..)| at);
+        tokens.push((is_index, rest[..end].to_owned()));
+        let Some((at, index, length)) = next else { return tokens };
+        (is_index, rest) = (index, &rest[at + length..]);
     }
-    tokens
 }
 
 #[derive(Default)]
@@ -206,5 +210,23 @@ impl Flat {
                 Value::new(0..0, Data::Map(self.parts.into_iter().map(entry).collect()))
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flat_names_say_where_a_value_stands() {
+        let show = |key: &str| {
+            let parts = tokens(key)
+                .into_iter()
+                .map(|(is_index, part)| format!("{}{part}", if is_index { "#" } else { "" }));
+            parts.collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(show("age__list_0__map_recipient"), "age #0 recipient");
+        assert_eq!(show("mac"), "mac");
+        assert_eq!(show("a\u{0}b__map_"), "a\u{0}b ");
     }
 }
