@@ -116,7 +116,7 @@ mod tests {
 
     #[test]
     fn a_command_is_believed_only_where_it_succeeds() {
-        let minute = Duration::from_secs(60);
+        let minute = Duration::from_mins(1);
         assert_eq!(
             output("printf '%s' abc", minute).map(|secret| secret.expose().to_vec()),
             Ok(b"abc".to_vec())

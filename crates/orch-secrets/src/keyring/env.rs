@@ -14,8 +14,8 @@ pub struct Env {
     pub key: Option<Secret>,
     /// `SOPS_AGE_KEY_FILE`: a file of identities.
     pub key_file: Option<PathBuf>,
-    /// `SOPS_AGE_KEY_CMD`: a command that prints identities.
-    pub key_command: Option<String>,
+    /// `SOPS_AGE_KEY_CMD`: a command that prints identities. Its arguments may be secret themselves.
+    pub key_command: Option<Secret>,
     /// `SOPS_AGE_SSH_PRIVATE_KEY_FILE`: a private key of SSH.
     pub ssh_key_file: Option<PathBuf>,
     /// `XDG_CONFIG_HOME`.
@@ -35,7 +35,7 @@ impl Env {
         Self {
             key: text("SOPS_AGE_KEY").map(Secret::from),
             key_file: path("SOPS_AGE_KEY_FILE"),
-            key_command: text("SOPS_AGE_KEY_CMD"),
+            key_command: text("SOPS_AGE_KEY_CMD").map(Secret::from),
             ssh_key_file: path("SOPS_AGE_SSH_PRIVATE_KEY_FILE"),
             config_home: path("XDG_CONFIG_HOME"),
             home: path("HOME"),
@@ -60,7 +60,10 @@ pub(super) fn fill(ring: &mut Keyring, env: &Env) {
         ring.add_file(&place("SOPS_AGE_KEY_FILE", path), path);
     }
     if let Some(line) = &env.key_command {
-        match command::output(line, env.deadline.unwrap_or(Duration::from_secs(30))) {
+        match command::output(
+            &String::from_utf8_lossy(line.expose()),
+            env.deadline.unwrap_or(Duration::from_secs(30)),
+        ) {
             Ok(text) => ring.add("SOPS_AGE_KEY_CMD", &String::from_utf8_lossy(text.expose())),
             Err(why) => ring.notes.push(format!("SOPS_AGE_KEY_CMD ({why})")),
         }

@@ -174,8 +174,8 @@ impl PrivateKey {
         let mut scalar = Zeroizing::new([0; 32]);
         scalar.copy_from_slice(&hash[..32]);
         hash.as_mut_slice().zeroize();
-        scalar[0] &= 248;
-        scalar[31] = (scalar[31] & 127) | 64;
+        scalar[0] &= 0xf8;
+        scalar[31] = (scalar[31] & 0x7f) | 0x40;
         // A public half of another key would make age files that nobody can open.
         if MontgomeryPoint::mul_base_clamped(*scalar).to_bytes() != public.montgomery {
             return Err(bad);

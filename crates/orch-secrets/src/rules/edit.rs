@@ -154,15 +154,15 @@ impl Editor<'_> {
     ) -> Result<(), RulesError> {
         let is_flow = self.text[list.span.clone()].starts_with('[');
         match items.last() {
-            Some(last) if is_flow => edits.replace(last.span.end..last.span.end, format!(", {new}")),
+            Some(bottom) if is_flow => edits.replace(bottom.span.end..bottom.span.end, format!(", {new}")),
             None if is_flow => edits.replace(list.span.clone(), format!("[{new}]")),
-            Some(last) => {
-                let line = self.line(last.span.start);
+            Some(bottom) => {
+                let line = self.line(bottom.span.start);
                 let dash = self.text[line.clone()].find(|c: char| c != ' ').unwrap_or_default();
                 if !self.text[line.start + dash..].starts_with("- ") {
                     return Err(cannot("the last recipient does not stand on a line of its own"));
                 }
-                let end = self.line(last.span.start + self.text[last.span.clone()].trim_end().len()).end;
+                let end = self.line(bottom.span.start + self.text[bottom.span.clone()].trim_end().len()).end;
                 edits.replace(end..end, format!("\n{}- {new}", " ".repeat(dash)));
             }
             None => return Err(cannot("`age` stands nowhere")),

@@ -23,6 +23,8 @@ impl Documents {
 /// A comment of the text.
 #[derive(Debug, Clone)]
 pub(super) struct Comment {
+    /// Where the sign is that begins it.
+    pub(super) sign: usize,
     /// Where its text is, without the sign that begins it.
     pub(super) span: Range<usize>,
     /// Whether it is encrypted.
@@ -36,7 +38,11 @@ impl Comment {
         let body = comment.trim_start_matches(['#', ';', ' ']);
         let start = range.start + comment.len() - body.len();
         let body = body.trim_end();
-        Self { span: start..start + body.len(), is_encrypted: body.starts_with("ENC[AES256_GCM,") }
+        Self {
+            sign: range.start,
+            span: start..start + body.len(),
+            is_encrypted: body.starts_with("ENC[AES256_GCM,"),
+        }
     }
 }
 
@@ -63,7 +69,7 @@ impl Fault {
             Self::TooLarge(what) => SopsError::TooLarge { file, what },
             Self::At(at, what) => {
                 let before = &text[..at.min(text.len())];
-                let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+                let line = before.split(|byte| *byte == b'\n').count();
                 let start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
                 let column = String::from_utf8_lossy(&before[start..]).chars().count() + 1;
                 SopsError::Malformed { file, line, column, what }

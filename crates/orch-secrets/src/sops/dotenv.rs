@@ -18,13 +18,14 @@ pub(super) fn read(text: &[u8]) -> Result<Documents, Fault> {
         if line.is_empty() {
             continue;
         }
-        if entries.len() > MAX_NODES {
+        if entries.len() + comments.len() > MAX_NODES {
             return Err(Fault::too_large("it has too many values"));
         }
         let utf8 = std::str::from_utf8(line);
         if line[0] == b'#' {
             if let Ok(line) = utf8 {
                 let mut comment = Comment::of(line, 0..line.len());
+                comment.sign = start;
                 comment.span = start + comment.span.start..start + comment.span.end;
                 comments.push(comment);
             }

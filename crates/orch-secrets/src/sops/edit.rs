@@ -8,7 +8,7 @@ use super::encrypt::same;
 use super::error::SopsError;
 use super::metadata::Wrapped;
 use super::node::{Data, Entry, Value};
-use super::open::Opened;
+use super::opened::Opened;
 use super::{Format, SopsFile, dotenv, ini, plain};
 
 /// Parts of a text, and what takes their place.
@@ -135,13 +135,11 @@ impl SopsFile {
         let documents = super::read(&self.file, self.format, &self.text)?;
         let root = documents.roots.first().ok_or_else(|| self.spoiled("it is empty"))?;
         let own = |entry: &Entry| Some((entry.key.strip_prefix(dotenv::PREFIX)?.to_owned(), entry.clone()));
-        Ok(match self.format {
-            Format::Dotenv => root.entries().iter().filter_map(own).collect(),
-            _ => {
-                let section = root.field("sops").map(Value::entries).unwrap_or_default();
-                section.iter().map(|entry| (entry.key.clone(), entry.clone())).collect()
-            }
-        })
+        if self.format == Format::Dotenv {
+            return Ok(root.entries().iter().filter_map(own).collect());
+        }
+        let section = root.field("sops").map(Value::entries).unwrap_or_default();
+        Ok(section.iter().map(|entry| (entry.key.clone(), entry.clone())).collect())
     }
 
     /// A text as the one in its place was written: in quotes or not.
@@ -169,7 +167,7 @@ impl SopsFile {
         self.end_of_value(&entry.value).max(entry.key_span.end)
     }
 
-    fn end_of_value(&self, value: &Value) -> usize {
+    pub(super) fn end_of_value(&self, value: &Value) -> usize {
         let is_flow = self.starts_with(&value.span, b"[") || self.starts_with(&value.span, b"{");
         match &value.data {
             Data::List(items) if !is_flow => {
@@ -182,9 +180,10 @@ impl SopsFile {
         }
     }
 
-    /// How far from the beginning of its line something stands.
+    /// How far from the beginning of its line something stands. Nothing that matters stands further than this looks.
     pub(super) fn column(&self, at: usize) -> usize {
-        at - self.text[..at].iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1)
+        let near = &self.text[at.saturating_sub(10_000)..at];
+        near.iter().rev().position(|byte| *byte == b'\n').unwrap_or(near.len())
     }
 
     /// The line break and the space before something that begins its line.

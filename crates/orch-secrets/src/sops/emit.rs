@@ -103,16 +103,12 @@ fn below(value: &Value, indent: usize, out: &mut String) -> Option<()> {
         }
         _ => {
             out.push(' ');
-            match value.as_text().filter(|text| is_block_text(text)) {
-                Some(text) => {
-                    out.push_str("|\n");
-                    text.lines()
-                        .for_each(|line| out.push_str(&format!("{}{line}\n", " ".repeat(indent + 4))));
-                }
-                None => {
-                    out.push_str(&yaml_scalar(value)?);
-                    out.push('\n');
-                }
+            if let Some(text) = value.as_text().filter(|text| is_block_text(text)) {
+                out.push_str("|\n");
+                text.lines().for_each(|line| out.push_str(&format!("{}{line}\n", " ".repeat(indent + 4))));
+            } else {
+                out.push_str(&yaml_scalar(value)?);
+                out.push('\n');
             }
         }
     }

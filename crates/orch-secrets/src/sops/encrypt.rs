@@ -40,7 +40,7 @@ impl Policy {
 pub fn encrypt(file: &str, format: Format, plain: &[u8], policy: &Policy) -> Result<Vec<u8>, SopsError> {
     let roots = plain_roots(file, format, plain)?;
     let key = cipher::new_key();
-    let selector = Selector::new(file, policy.selection.rule.as_ref())?;
+    let selector = Selector::for_writing(file, policy.selection.rule.as_ref())?;
     let mut closing = Closing::new(file, format, &key, &selector, policy.selection.mac_only_encrypted);
     let closed: Result<Vec<Value>, SopsError> =
         roots.iter().map(|root| closing.value(root, &KeyPath::default())).collect();

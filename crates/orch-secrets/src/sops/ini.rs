@@ -1,5 +1,7 @@
 //! INI as go-ini reads it, which is what sops uses: sections, `=` or `:`, quotes, lines that go on.
 
+use std::collections::BTreeSet;
+
 use super::document::{Comment, Documents, Fault};
 use super::node::{Data, Entry, MAX_NODES, Value};
 use crate::Secret;
@@ -11,30 +13,33 @@ const DEFAULT: &str = "DEFAULT";
 pub(super) fn read(text: &str) -> Result<Documents, Fault> {
     let mut reader = Reader { text, at: 0, comments: Vec::new(), nodes: 0 };
     let mut sections = vec![section(DEFAULT, 0..0)];
+    // The names that are taken: of sections, and of keys in the last one.
+    let (mut names, mut keys) = (BTreeSet::new(), BTreeSet::new());
     while let Some((start, line)) = reader.line() {
         let trimmed = line.trim_start();
         let start = start + line.len() - trimmed.len();
         match trimmed.as_bytes().first() {
             None => {}
-            Some(b'#' | b';') => reader.comment(start, trimmed),
+            Some(b'#' | b';') => reader.comment(start, trimmed)?,
             Some(b'[') => {
                 let close = trimmed.rfind(']').ok_or(Fault::at(start, "a section has no `]`"))?;
                 let name = &trimmed[1..close];
-                if sections.iter().any(|section| section.key == name && name != DEFAULT) {
+                reader.count()?;
+                reader.comment_in(start + close + 1, &trimmed[close + 1..])?;
+                let is_first = name == DEFAULT && sections.len() == 1;
+                if !names.insert(name) || (name == DEFAULT && !is_first) {
                     return Err(Fault::at(start, "a section stands twice"));
                 }
-                reader.comment_in(start + close + 1, &trimmed[close + 1..]);
-                if name != DEFAULT {
+                if !is_first {
                     sections.push(section(name, start + 1..start + close));
-                } else if sections.len() > 1 {
-                    return Err(Fault::at(start, "a section stands twice"));
+                    keys.clear();
                 }
             }
             Some(_) => {
                 let entry = reader.entry(start, trimmed)?;
                 let section = sections.last_mut().expect("there is always the first section");
                 let Data::Map(entries) = &mut section.value.data else { continue };
-                if entries.iter().any(|other: &Entry| other.key == entry.key) {
+                if !keys.insert(entry.key.clone()) {
                     return Err(Fault::at(start, "a key stands twice in one section"));
                 }
                 entries.push(entry);
@@ -68,22 +73,27 @@ impl<'a> Reader<'a> {
         Some((start, &rest[..length]))
     }
 
-    fn comment(&mut self, start: usize, comment: &str) {
+    fn comment(&mut self, start: usize, comment: &str) -> Result<(), Fault> {
+        self.count()?;
         self.comments.push(Comment::of(self.text, start..start + comment.trim_end().len()));
+        Ok(())
     }
 
-    /// The comment behind something, if there is one.
-    fn comment_in(&mut self, start: usize, text: &str) {
-        if let Some(at) = text.find(['#', ';']) {
-            self.comment(start + at, &text[at..]);
-        }
-    }
-
-    fn entry(&mut self, start: usize, line: &'a str) -> Result<Entry, Fault> {
+    fn count(&mut self) -> Result<(), Fault> {
         self.nodes += 1;
         if self.nodes > MAX_NODES {
             return Err(Fault::too_large("it has too many values"));
         }
+        Ok(())
+    }
+
+    /// The comment behind something, if there is one.
+    fn comment_in(&mut self, start: usize, text: &str) -> Result<(), Fault> {
+        text.find(['#', ';']).map_or(Ok(()), |at| self.comment(start + at, &text[at..]))
+    }
+
+    fn entry(&mut self, start: usize, line: &'a str) -> Result<Entry, Fault> {
+        self.count()?;
         let (key, behind) = key(line).ok_or(Fault::at(start, "a line has no key, or no `=`"))?;
         let (value, span) = self.value(start + behind, &line[behind..])?;
         let key_span = start..start + behind;
@@ -116,7 +126,7 @@ impl<'a> Reader<'a> {
         }
         let mut end = text.len();
         if let Some(at) = text.find(['#', ';']) {
-            self.comment(start + at, &text[at..]);
+            self.comment(start + at, &text[at..])?;
             end = text[..at].trim_end().len();
         }
         let text = &text[..end];
@@ -192,9 +202,11 @@ fn unquoted(text: &str) -> &str {
 pub(super) fn quote(text: &str) -> Option<String> {
     let quoted = if text.contains(['\n', '`']) {
         format!("\"\"\"{text}\"\"\"")
-    } else if text.contains(['#', ';']) || text.ends_with('\\') {
-        format!("`{text}`")
-    } else if text.trim() != text || unquoted(text) != text {
+    } else if text.contains(['#', ';'])
+        || text.ends_with('\\')
+        || text.trim() != text
+        || unquoted(text) != text
+    {
         format!("`{text}`")
     } else {
         text.to_owned()

@@ -16,6 +16,19 @@ const OTHERS: [(&str, &str); 5] = [
     ("hc_vault", "key_name"),
 ];
 
+/// Makes a rule of what it looks for.
+type MakeRule = fn(String) -> Rule;
+
+/// The rules, by their names.
+const KINDS: [(&str, MakeRule); 6] = [
+    ("unencrypted_suffix", Rule::UnencryptedSuffix),
+    ("encrypted_suffix", Rule::EncryptedSuffix),
+    ("unencrypted_regex", Rule::UnencryptedRegex),
+    ("encrypted_regex", Rule::EncryptedRegex),
+    ("unencrypted_comment_regex", Rule::UnencryptedCommentRegex),
+    ("encrypted_comment_regex", Rule::EncryptedCommentRegex),
+];
+
 /// How many recipients a file may have: each is tried with each identity.
 const MAX_RECIPIENTS: usize = 1000;
 
@@ -89,16 +102,8 @@ fn text(node: &Value, key: &str) -> Option<String> {
 
 /// The rule that says which values are encrypted: at most one.
 pub(crate) fn rule(node: &Value) -> Result<Option<Rule>, &'static str> {
-    let kinds: [(&str, fn(String) -> Rule); 6] = [
-        ("unencrypted_suffix", Rule::UnencryptedSuffix),
-        ("encrypted_suffix", Rule::EncryptedSuffix),
-        ("unencrypted_regex", Rule::UnencryptedRegex),
-        ("encrypted_regex", Rule::EncryptedRegex),
-        ("unencrypted_comment_regex", Rule::UnencryptedCommentRegex),
-        ("encrypted_comment_regex", Rule::EncryptedCommentRegex),
-    ];
     let mut found =
-        kinds.into_iter().filter_map(|(key, rule)| text(node, key).filter(|text| !text.is_empty()).map(rule));
+        KINDS.iter().filter_map(|(key, rule)| text(node, key).filter(|text| !text.is_empty()).map(rule));
     let rule = found.next();
     match found.next() {
         Some(_) => Err("more than one rule says which values are encrypted"),
@@ -149,15 +154,19 @@ pub(super) fn unflatten<'a>(fields: impl Iterator<Item = (&'a str, &'a Value)>) 
     root.value()
 }
 
-/// A name that says where a value stands: `age`, `#0`, `recipient`.
+/// A name that says where a value stands: `age`, 0, `recipient`. Whether each part is an index, and the part.
 fn tokens(key: &str) -> Vec<(bool, String)> {
-    let key = key.replace("__list_", "\u{0}#").replace("__map_", "\u{0}.");
+    let separators = [(false, "__map_"), (true, "__list_")];
     let mut tokens = Vec::new();
-    for (at, part) in key.split('\u{0}').enumerate() {
-        let is_index = at > 0 && part.starts_with('#');
-        tokens.push((is_index, if at > 0 { part[1..].to_owned() } else { part.to_owned() }));
+    let (mut is_index, mut rest) = (false, key);
+    loop {
+        let next =
+            separators.iter().filter_map(|(index, word)| Some((rest.find(word)?, *index, word.len()))).min();
+        let end = next.map_or(rest.len(), |(at, ..)| at);
+        tokens.push((is_index, rest[..end].to_owned()));
+        let Some((at, index, length)) = next else { return tokens };
+        (is_index, rest) = (index, &rest[at + length..]);
     }
-    tokens
 }
 
 #[derive(Default)]
@@ -201,5 +210,23 @@ impl Flat {
                 Value::new(0..0, Data::Map(self.parts.into_iter().map(entry).collect()))
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flat_names_say_where_a_value_stands() {
+        let show = |key: &str| {
+            let parts = tokens(key)
+                .into_iter()
+                .map(|(is_index, part)| format!("{}{part}", if is_index { "#" } else { "" }));
+            parts.collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(show("age__list_0__map_recipient"), "age #0 recipient");
+        assert_eq!(show("mac"), "mac");
+        assert_eq!(show("a\u{0}b__map_"), "a\u{0}b ");
     }
 }

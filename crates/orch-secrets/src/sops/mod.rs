@@ -5,6 +5,7 @@
 //! site's own must come from version control.
 
 mod cipher;
+mod comments;
 mod document;
 mod dotenv;
 mod edit;
@@ -16,6 +17,7 @@ mod json;
 mod metadata;
 mod node;
 mod open;
+mod opened;
 mod pattern;
 mod plain;
 mod renew;
@@ -31,7 +33,7 @@ use std::path::Path;
 pub use encrypt::{Policy, encrypt};
 pub use error::SopsError;
 pub use node::{Kind, Value};
-pub use open::Opened;
+pub use opened::Opened;
 pub use select::{Rule, Selection};
 
 pub(crate) use cipher::new_key as random_key;
@@ -129,6 +131,11 @@ impl SopsFile {
         let metadata = Metadata::read(path, &place.value)?;
         let (file, text) = (path.to_owned(), text.to_vec());
         Ok(Self { file, format, text, roots, places, metadata, comments, has_aliases })
+    }
+
+    /// The name that it was read by.
+    pub fn path(&self) -> &str {
+        &self.file
     }
 
     /// How it is written.

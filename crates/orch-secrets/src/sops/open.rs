@@ -1,13 +1,13 @@
 //! Opening a file: the data key, every value, and the MAC over all of them.
 
-use hkdf::Hkdf;
-use hmac::{Hmac, Mac};
-use sha2::{Digest, Sha256, Sha512};
+use sha2::{Digest, Sha512};
 use zeroize::Zeroizing;
 
 use super::cipher::{self, Closed, DataKey};
+use super::comments::Comments;
 use super::error::SopsError;
 use super::node::{Data, Entry, Value};
+use super::opened::Opened;
 use super::select::Selector;
 use super::{Format, SopsFile, shamir};
 use crate::Secret;
@@ -29,14 +29,6 @@ enum Numbers {
     Floats,
 }
 
-/// A file, opened and verified.
-pub struct Opened {
-    pub(super) file: String,
-    pub(super) format: Format,
-    pub(super) key: DataKey,
-    pub(super) roots: Vec<Value>,
-}
-
 impl SopsFile {
     /// Opens every value, and verifies that they are the ones that were written.
     pub fn open(&self, keyring: &Keyring) -> Result<Opened, SopsError> {
@@ -46,6 +38,11 @@ impl SopsFile {
 
     pub(super) fn open_with(&self, key: DataKey) -> Result<Opened, SopsError> {
         let selector = Selector::new(&self.file, self.metadata.selection.rule.as_ref())?;
+        if selector.is_about_comments() && (self.format == Format::Ini || self.has_aliases) {
+            let what =
+                "comments say which of its values are encrypted, and what they stand before cannot be told";
+            return Err(self.left_to_sops(what, "use `encrypted_regex` in `.sops.yaml`, which looks at keys"));
+        }
         let meant = self.meant_mac(&key)?;
         let mut ways = vec![Numbers::AsWritten];
         if matches!(self.format, Format::Json | Format::Binary) {
@@ -53,9 +50,12 @@ impl SopsFile {
         }
         for numbers in ways {
             let mut walk = Walk::new(self, &key, &selector, numbers);
-            let roots: Result<Vec<Value>, SopsError> =
-                self.roots.iter().map(|root| walk.value(root, &KeyPath::default())).collect();
-            let roots = roots?;
+            let mut roots = Vec::with_capacity(self.roots.len());
+            for (at, root) in self.roots.iter().enumerate() {
+                let before = at.checked_sub(1).and_then(|before| self.places[before].as_ref());
+                let from = before.map_or(0, |metadata| self.end_of(metadata));
+                roots.push(walk.value(root, &KeyPath::default(), from)?);
+            }
             if Secret::from(walk.mac.finish()) == meant {
                 return Ok(Opened { file: self.file.clone(), format: self.format, key, roots });
             }
@@ -144,7 +144,11 @@ impl MacOfValues {
     }
 
     pub(super) fn finish(self) -> String {
-        self.hash.finalize().iter().map(|byte| format!("{byte:02X}")).collect()
+        let mut text = String::with_capacity(128);
+        for byte in self.hash.finalize() {
+            text.push_str(&format!("{byte:02X}"));
+        }
+        text
     }
 }
 
@@ -154,29 +158,45 @@ struct Walk<'a> {
     selector: &'a Selector,
     numbers: Numbers,
     mac: MacOfValues,
+    comments: Comments<'a>,
+    /// How many of the maps and lists around a value have a comment before them that is looked for.
+    matched: usize,
 }
 
 impl<'a> Walk<'a> {
     fn new(file: &'a SopsFile, key: &'a DataKey, selector: &'a Selector, numbers: Numbers) -> Self {
         let mac = MacOfValues::new(file.metadata.selection.mac_only_encrypted);
-        Self { file, key, selector, numbers, mac }
+        Self { file, key, selector, numbers, mac, comments: Comments::of(file), matched: 0 }
     }
 
-    fn value(&mut self, value: &Value, path: &KeyPath) -> Result<Value, SopsError> {
+    /// Opens a value. What stands before it ends at `from`.
+    fn value(&mut self, value: &Value, path: &KeyPath, from: usize) -> Result<Value, SopsError> {
+        let mut from = from;
         let data = match &value.data {
             Data::Null => Data::Null,
             Data::Map(entries) => {
-                let opened: Result<Vec<Entry>, _> =
-                    entries.iter().map(|entry| self.entry(entry, path)).collect();
-                Data::Map(opened?)
+                let mut opened: Vec<Entry> = Vec::with_capacity(entries.len());
+                for entry in entries {
+                    opened.push(self.entry(entry, path, from)?);
+                    from = self.file.end_of(entry);
+                }
+                Data::Map(opened)
             }
             Data::List(items) => {
                 let mut opened: Vec<Value> = Vec::with_capacity(items.len());
                 let mut index = 0;
                 for item in items {
-                    let item = self.value(item, &path.with(Step::Index(index)))?;
-                    index += usize::from(!item.is_comment());
-                    opened.push(item);
+                    let path = path.with(Step::Index(index));
+                    let matched = self.matched;
+                    if self.selector.is_about_comments() {
+                        self.matched +=
+                            usize::from(self.selector.is_matched(&self.comments.of_item(from, item)));
+                    }
+                    let value = self.value(item, &path, item.span.start)?;
+                    self.matched = matched;
+                    index += usize::from(!value.is_comment());
+                    opened.push(value);
+                    from = self.file.end_of_value(item);
                 }
                 Data::List(opened)
             }
@@ -185,13 +205,19 @@ impl<'a> Walk<'a> {
         Ok(Value::new(value.span.clone(), data))
     }
 
-    fn entry(&mut self, entry: &Entry, path: &KeyPath) -> Result<Entry, SopsError> {
-        let value = self.value(&entry.value, &path.with(Step::Key(entry.key.clone())))?;
+    fn entry(&mut self, entry: &Entry, path: &KeyPath, from: usize) -> Result<Entry, SopsError> {
+        let matched = self.matched;
+        if self.selector.is_about_comments() {
+            self.matched += usize::from(self.selector.is_matched(&self.comments.of_entry(from, entry)));
+        }
+        let path = path.with(Step::Key(entry.key.clone()));
+        let value = self.value(&entry.value, &path, entry.key_span.end)?;
+        self.matched = matched;
         Ok(Entry { key: entry.key.clone(), key_span: entry.key_span.clone(), value })
     }
 
     fn leaf(&mut self, value: &Value, path: &KeyPath) -> Result<Value, SopsError> {
-        let is_encrypted = self.selector.selects(path.keys());
+        let is_encrypted = self.selector.selects_below(path.keys(), self.matched > 0);
         let data = if is_encrypted { self.decrypt(value, path)? } else { self.in_clear(value) };
         let value = Value::new(value.span.clone(), data);
         self.mac.add(&value, is_encrypted);
@@ -220,57 +246,5 @@ impl<'a> Walk<'a> {
             },
             data => data.clone(),
         }
-    }
-}
-
-impl Opened {
-    /// What is at a path, in the first document that has something there. The root of a binary file is its one value.
-    pub fn get(&self, path: &KeyPath) -> Option<&Value> {
-        if self.format == Format::Binary && path.is_root() {
-            return self.roots.first()?.field("data");
-        }
-        self.roots.iter().find_map(|root| root.at(path))
-    }
-
-    /// The bytes of the one value at a path.
-    pub fn secret(&self, path: &KeyPath) -> Result<Secret, SopsError> {
-        let (file, at) = (self.file.clone(), path.clone());
-        let value = self.get(path).ok_or(SopsError::NoSuchValue { file: file.clone(), path: at.clone() })?;
-        let is_json = matches!(self.format, Format::Json | Format::Binary);
-        let secret = match value.data {
-            Data::Float(number) if is_json => super::json::float(number).map(Secret::from),
-            _ => value.secret(),
-        };
-        secret.ok_or(SopsError::NotOneValue {
-            file,
-            path: at,
-            what: match value.data {
-                Data::Null => "null",
-                Data::List(_) => "a list",
-                _ => "a map",
-            },
-        })
-    }
-
-    /// Something that is the same for the same value, and says nothing to who cannot open the file. Values of different
-    /// contexts, paths or data keys cannot be compared by it.
-    pub fn digest(&self, path: &KeyPath, context: &str) -> Option<[u8; 16]> {
-        let value = self.get(path)?.plain_bytes()?;
-        let mut key = Zeroizing::new([0; 32]);
-        Hkdf::<Sha256>::new(None, &*self.key).expand(b"orch secret digest v1", &mut *key).ok()?;
-        let mut mac = Hmac::<Sha256>::new_from_slice(&*key).ok()?;
-        for part in [context, &path.to_string()] {
-            mac.update(&u64::try_from(part.len()).ok()?.to_be_bytes());
-            mac.update(part.as_bytes());
-        }
-        mac.update(value.expose());
-        mac.finalize().into_bytes().first_chunk().copied()
-    }
-}
-
-/// Says what it is and nothing of what it holds.
-impl std::fmt::Debug for Opened {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Opened({}, ..)", self.file)
     }
 }

@@ -46,16 +46,11 @@ fn translate(text: &str) -> Option<String> {
                     None => behind,
                 }
             }
-            '[' => match behind.strip_prefix(':').and_then(|name| name.split_once(":]")) {
-                Some((name, behind)) => {
-                    out.push_str(&format!("[:{name}:]"));
-                    behind
-                }
-                None => {
-                    out.push_str("\\[");
-                    behind
-                }
-            },
+            '[' => {
+                let named = behind.strip_prefix(':').and_then(|name| name.split_once(":]"));
+                out.push_str(&named.map_or(String::from("\\["), |(name, _)| format!("[:{name}:]")));
+                named.map_or(behind, |(_, behind)| behind)
+            }
             ']' if in_class => {
                 in_class = false;
                 out.push(']');

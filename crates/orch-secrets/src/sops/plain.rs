@@ -3,7 +3,7 @@
 use super::error::SopsError;
 use super::json;
 use super::node::{Data, Value};
-use super::open::Opened;
+use super::opened::Opened;
 use crate::Secret;
 
 impl Opened {

@@ -7,7 +7,8 @@ use super::edit::Edits;
 use super::encrypt::{seal_mac, wrap_all};
 use super::error::SopsError;
 use super::node::{Data, Value};
-use super::open::{MacOfValues, Opened, place};
+use super::open::{MacOfValues, place};
+use super::opened::Opened;
 use super::rewrap::is_age;
 use super::select::Selector;
 use crate::keyring::Keyring;
@@ -57,7 +58,7 @@ impl SopsFile {
         opened: &Opened,
         key: &DataKey,
     ) -> Result<Vec<(usize, KeyPath)>, SopsError> {
-        let selector = Selector::new(&self.file, self.metadata.selection.rule.as_ref())?;
+        let selector = Selector::for_writing(&self.file, self.metadata.selection.rule.as_ref())?;
         let mut mac = MacOfValues::new(self.metadata.selection.mac_only_encrypted);
         let mut places = Vec::new();
         for root in &opened.roots {

@@ -52,9 +52,11 @@ impl Rule {
 pub(super) enum Selector {
     Suffix { suffix: String, encrypts: bool },
     Regex { regex: Regex, encrypts: bool },
+    Comment { regex: Regex, encrypts: bool },
 }
 
 impl Selector {
+    /// For reading a file.
     pub(super) fn new(file: &str, rule: Option<&Rule>) -> Result<Self, SopsError> {
         let bad = || SopsError::BadMetadata {
             file: file.to_owned(),
@@ -67,21 +69,53 @@ impl Selector {
             Some(Rule::EncryptedSuffix(suffix)) => Self::Suffix { suffix: suffix.clone(), encrypts: true },
             Some(Rule::UnencryptedRegex(text)) => Self::Regex { regex: regex(text)?, encrypts: false },
             Some(Rule::EncryptedRegex(text)) => Self::Regex { regex: regex(text)?, encrypts: true },
-            Some(rule @ (Rule::UnencryptedCommentRegex(_) | Rule::EncryptedCommentRegex(_))) => {
-                return Err(SopsError::Unsupported {
-                    file: file.to_owned(),
-                    what: format!("comments say which of its values are encrypted (`{}`)", rule.parts().0),
-                    instead: "use `encrypted_regex` in `.sops.yaml`, which looks at keys, and `sops rotate` the file",
-                });
+            Some(Rule::UnencryptedCommentRegex(text)) => {
+                Self::Comment { regex: regex(text)?, encrypts: false }
             }
+            Some(Rule::EncryptedCommentRegex(text)) => Self::Comment { regex: regex(text)?, encrypts: true },
         })
     }
 
-    /// Whether the value at the end of these keys is encrypted.
-    pub(super) fn selects<'a>(&self, mut keys: impl Iterator<Item = &'a str>) -> bool {
+    /// For writing one. Where comments say what is encrypted, that is left to sops: what belongs to what is its own to say.
+    pub(super) fn for_writing(file: &str, rule: Option<&Rule>) -> Result<Self, SopsError> {
+        match (Self::new(file, rule)?, rule) {
+            (Self::Comment { .. }, Some(rule)) => Err(SopsError::Unsupported {
+                file: file.to_owned(),
+                what: format!("comments say which of its values are encrypted (`{}`)", rule.parts().0),
+                instead: "use `sops edit` and `sops rotate` for such files, or `encrypted_regex`, which looks at keys",
+            }),
+            (selector, _) => Ok(selector),
+        }
+    }
+
+    /// Whether comments matter.
+    pub(super) fn is_about_comments(&self) -> bool {
+        matches!(self, Self::Comment { .. })
+    }
+
+    /// Whether one of these comments is one that is looked for.
+    pub(super) fn is_matched(&self, comments: &[&[u8]]) -> bool {
+        match self {
+            Self::Comment { regex, .. } => comments.iter().any(|text| regex.is_match(text)),
+            _ => false,
+        }
+    }
+
+    /// Whether the value at the end of these keys is encrypted, where no comments matter.
+    pub(super) fn selects<'a>(&self, keys: impl Iterator<Item = &'a str>) -> bool {
+        self.selects_below(keys, false)
+    }
+
+    /// The same, where a comment before it, or before what it is in, is one that is looked for, or none is.
+    pub(super) fn selects_below<'a>(
+        &self,
+        mut keys: impl Iterator<Item = &'a str>,
+        is_matched: bool,
+    ) -> bool {
         match self {
             Self::Suffix { suffix, encrypts } => keys.any(|key| key.ends_with(suffix.as_str())) == *encrypts,
             Self::Regex { regex, encrypts } => keys.any(|key| regex.is_match(key.as_bytes())) == *encrypts,
+            Self::Comment { encrypts, .. } => is_matched == *encrypts,
         }
     }
 }

@@ -23,7 +23,7 @@ impl SopsFile {
         if !matches!(self.format, Format::Yaml | Format::Json) {
             return Err(self.left_to_sops("single values are set in YAML and JSON only", EDIT));
         }
-        let selector = Selector::new(&self.file, self.metadata.selection.rule.as_ref())?;
+        let selector = Selector::for_writing(&self.file, self.metadata.selection.rule.as_ref())?;
         if path.is_root() || self.has_aliases {
             return Err(self.left_to_sops("nothing can be set there", EDIT));
         }
@@ -72,7 +72,7 @@ impl SopsFile {
         let mut mac = MacOfValues::new(self.metadata.selection.mac_only_encrypted);
         for root in roots {
             each_leaf(root, &KeyPath::default(), &mut |value, path| {
-                mac.add(value, selector.selects(path.keys()))
+                mac.add(value, selector.selects(path.keys()));
             });
         }
         let (last_modified, mac) = seal_mac(key, &mac.finish());
@@ -126,7 +126,7 @@ impl SopsFile {
             }
             (None, Some(metadata)) => self.edit_before(edits, metadata, &keys, closed, is_flow),
             (None, None) if is_flow => {
-                edits.replace(parent.span.clone(), format!("{{{}}}", flow(&keys, closed)))
+                edits.replace(parent.span.clone(), format!("{{{}}}", flow(&keys, closed)));
             }
             (None, None) => return Err(refuse()),
         }

@@ -6,7 +6,7 @@ use std::ops::Range;
 use granit_parser::{Event, Options, Parser, ScalarStyle, Span, StrInput};
 
 use super::document::{Comment, Documents, Fault};
-use super::node::{Data, Entry, MAX_DEPTH, MAX_NODES, Value};
+use super::node::{Data, Entry, MAX_BYTES, MAX_DEPTH, MAX_NODES, Value};
 use super::scalar;
 use crate::Secret;
 
@@ -22,7 +22,9 @@ pub(super) fn read(text: &str) -> Result<Documents, Fault> {
         anchors: BTreeMap::new(),
         comments: Vec::new(),
         nodes: 0,
+        bytes: 0,
         kept: 0,
+        kept_bytes: 0,
         depth: 0,
         has_aliases: false,
     };
@@ -46,15 +48,27 @@ pub(super) fn read(text: &str) -> Result<Documents, Fault> {
     Ok(Documents { roots, comments: reader.comments, has_aliases: reader.has_aliases })
 }
 
+/// How much a value comes to.
+#[derive(Clone, Copy)]
+struct Amount {
+    nodes: usize,
+    bytes: usize,
+    /// How many lists and maps lie inside each other.
+    height: usize,
+}
+
 struct Reader<'a> {
     text: &'a str,
     parser: Parser<'a, StrInput<'a>>,
-    /// Finished values that an alias may repeat, with how many values are in each and how deep they go.
-    anchors: BTreeMap<usize, (Value, usize, usize)>,
+    /// Finished values that an alias may repeat, with how much is in each.
+    anchors: BTreeMap<usize, (Value, Amount)>,
     comments: Vec<Comment>,
     nodes: usize,
-    /// How many values are kept for aliases.
+    /// How much of the text was read, aliases written out.
+    bytes: usize,
+    /// How many values are kept for aliases, and how many bytes.
     kept: usize,
+    kept_bytes: usize,
     depth: usize,
     has_aliases: bool,
 }
@@ -66,6 +80,7 @@ impl<'a> Reader<'a> {
             match self.parser.next_event() {
                 Some(Ok((Event::Comment(..), span))) => {
                     let range = self.range(span);
+                    self.count(1)?;
                     self.comments.push(Comment::of(self.text, range));
                 }
                 Some(Ok(next)) => return Ok(next),
@@ -80,14 +95,15 @@ impl<'a> Reader<'a> {
 
     fn value(&mut self, event: Event<'a>, span: Span) -> Result<Value, Fault> {
         let range = self.range(span);
-        let before = self.nodes;
+        let before = (self.nodes, self.bytes);
         self.count(1)?;
         let anchor = event.anchor_id();
         let value = match event {
             Event::Scalar(text, style, _, tag) => {
+                self.count_bytes(text.len())?;
                 let data = match tag.as_deref() {
                     Some(tag) if tag.is_yaml_core_schema_tag("str") => text_of(&text),
-                    Some(tag) => self.tagged(tag.original().trim_start_matches('!'), &text, range.start)?,
+                    Some(tag) => tagged(tag.original().trim_start_matches('!'), &text, range.start)?,
                     None if style == ScalarStyle::Plain => {
                         let data = scalar::plain(&text);
                         data.ok_or(Fault::at(range.start, "a whole number is too large for sops"))?
@@ -102,25 +118,16 @@ impl<'a> Reader<'a> {
             _ => return Err(Fault::at(range.start, "this is not YAML: a value is missing here")),
         };
         if let Some(id) = anchor {
-            let count = self.nodes - before;
-            self.kept += count;
-            if self.kept > MAX_NODES {
+            let (nodes, bytes) = (self.nodes - before.0, self.bytes - before.1);
+            self.kept += nodes;
+            self.kept_bytes += bytes;
+            if self.kept > MAX_NODES || self.kept_bytes > MAX_BYTES {
                 return Err(Fault::too_large("anchors inside anchors hold too much"));
             }
-            let height = height(&value);
-            self.anchors.insert(id, (value.clone(), count, height));
+            let amount = Amount { nodes, bytes, height: height(&value) };
+            self.anchors.insert(id, (value.clone(), amount));
         }
         Ok(value)
-    }
-
-    /// A scalar with a tag. One that is not of YAML itself says nothing to sops.
-    fn tagged(&self, tag: &str, text: &str, at: usize) -> Result<Data, Fault> {
-        match tag {
-            "null" | "bool" | "int" | "float" | "timestamp" | "binary" => {
-                scalar::tagged(tag, text).ok_or(Fault::at(at, "a tag and its value do not go together"))
-            }
-            _ => Ok(text_of(text)),
-        }
     }
 
     fn nested(
@@ -166,6 +173,7 @@ impl<'a> Reader<'a> {
                 _ => return Err(Fault::at(key_span.start, "a key must be text")),
             };
             self.count(1)?;
+            self.count_bytes(key.len())?;
             if !taken.insert(key.clone()) {
                 return Err(Fault::at(key_span.start, "a key stands twice in one map"));
             }
@@ -177,15 +185,17 @@ impl<'a> Reader<'a> {
 
     fn alias(&mut self, id: usize, range: Range<usize>) -> Result<Value, Fault> {
         let missing = Fault::at(range.start, "an alias repeats a whole value, and cannot stand inside it");
-        let (value, count, height) = self.anchors.get(&id).ok_or(missing)?;
-        let (value, count, height) = (value.clone(), *count, *height);
+        let amount = self.anchors.get(&id).ok_or(missing)?.1;
         self.has_aliases = true;
-        self.count(count)?;
-        if self.depth + height > MAX_DEPTH {
+        // Counted before it is copied.
+        self.count(amount.nodes)?;
+        self.count_bytes(amount.bytes)?;
+        if self.depth + amount.height > MAX_DEPTH {
             return Err(Fault::too_large("lists and maps lie too deep in each other, aliases written out"));
         }
         // It stands where the alias does, and what is in it where the anchor is.
-        Ok(Value::new(range, value.data))
+        let data = self.anchors.get(&id).map_or(Data::Null, |(value, _)| value.data.clone());
+        Ok(Value::new(range, data))
     }
 
     fn count(&mut self, more: usize) -> Result<(), Fault> {
@@ -196,10 +206,28 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
+    fn count_bytes(&mut self, more: usize) -> Result<(), Fault> {
+        self.bytes = self.bytes.saturating_add(more);
+        if self.bytes > 2 * MAX_BYTES {
+            return Err(Fault::too_large("it has too much text, aliases written out"));
+        }
+        Ok(())
+    }
+
     fn range(&self, span: Span) -> Range<usize> {
         let end = self.text.len();
         let start = span.start.byte_offset().unwrap_or(end).min(end);
         start..span.end.byte_offset().unwrap_or(end).clamp(start, end)
+    }
+}
+
+/// A scalar with a tag. One that is not of YAML itself says nothing to sops.
+fn tagged(tag: &str, text: &str, at: usize) -> Result<Data, Fault> {
+    match tag {
+        "null" | "bool" | "int" | "float" | "timestamp" | "binary" => {
+            scalar::tagged(tag, text).ok_or(Fault::at(at, "a tag and its value do not go together"))
+        }
+        _ => Ok(text_of(text)),
     }
 }
 

@@ -24,6 +24,10 @@ impl Cell {
                 "--unencrypted-suffix" => selection.rule = Some(Rule::UnencryptedSuffix(value())),
                 "--encrypted-suffix" => selection.rule = Some(Rule::EncryptedSuffix(value())),
                 "--unencrypted-regex" => selection.rule = Some(Rule::UnencryptedRegex(value())),
+                "--encrypted-comment-regex" => selection.rule = Some(Rule::EncryptedCommentRegex(value())),
+                "--unencrypted-comment-regex" => {
+                    selection.rule = Some(Rule::UnencryptedCommentRegex(value()));
+                }
                 "--encrypted-regex" => selection.rule = Some(Rule::EncryptedRegex(value())),
                 other => unreachable!("{other}"),
             }
@@ -142,6 +146,24 @@ const INI: [(&str, &str); 6] = [
     ("no-default", "[only]\nk = v\n"),
 ];
 
+/// Files in which comments say what is encrypted.
+const BY_COMMENTS: [(&str, &str); 8] = [
+    ("maps.yaml", "# sops:enc\na: 1\nb: 2\n# sops:clear\nc:\n    d: 3\n    # other\n    e: 4\nf: 5\n"),
+    (
+        "deep.yaml",
+        "a:\n    # sops:enc\n    b: {c: x}\n    # sops:clear\n    d: [1, 2]\n    e: 3\nf: 4\n# sops:enc\n",
+    ),
+    ("lines.yaml", "a: 1 # sops:enc\nb: 2 # sops:clear\nc: 3\nd: {e: 4}\n"),
+    (
+        "lists.yaml",
+        "a:\n    # sops:clear\n    - 1\n    - 2\n    # sops:enc\n    - x: 1\n      y: 2\n    - 4\nb: z\n",
+    ),
+    ("many.yaml", "# one\n# sops:enc\n# three\na: 1\n\n# sops:clear\n\nb: 2\n"),
+    ("documents.yaml", "a: 1\n---\n# sops:enc\nb: 2\n---\n# sops:clear\nc: 3\n"),
+    ("none.json", "{\"a\": 1, \"b\": [\"x\"]}"),
+    ("lines.env", "# sops:enc\nA=1\nB=2\n# sops:clear\nC=3\nD=4\n"),
+];
+
 /// All of them.
 pub(crate) fn cells() -> Vec<Cell> {
     let mut cells = Vec::new();
@@ -164,9 +186,20 @@ pub(crate) fn cells() -> Vec<Cell> {
         add(format!("{name}.yaml"), plain.as_bytes(), &[]);
         add(format!("{name}-mac-only.yaml"), plain.as_bytes(), &[MAC_ONLY]);
     }
-    JSON.iter().for_each(|(name, plain)| add(format!("{name}.json"), plain.as_bytes(), &[]));
-    DOTENV.iter().for_each(|(name, plain)| add(format!("{name}.env"), plain.as_bytes(), &[]));
-    INI.iter().for_each(|(name, plain)| add(format!("{name}.ini"), plain.as_bytes(), &[]));
+    for (name, plain) in BY_COMMENTS {
+        add(format!("by-comments-1-{name}"), plain.as_bytes(), &["--encrypted-comment-regex", "sops:enc"]);
+        add(
+            format!("by-comments-2-{name}"),
+            plain.as_bytes(),
+            &["--unencrypted-comment-regex", "sops:clear"],
+        );
+    }
+    let others: [(&str, &[(&str, &str)]); 3] = [("json", &JSON), ("env", &DOTENV), ("ini", &INI)];
+    for (ending, files) in others {
+        for (name, plain) in files {
+            add(format!("{name}.{ending}"), plain.as_bytes(), &[]);
+        }
+    }
     add(String::from("empty.key"), b"", &[]);
     add(String::from("text.pem"), b"-----BEGIN X-----\nabc\n-----END X-----\n", &[]);
     add(String::from("all-bytes"), &(0..=255).collect::<Vec<u8>>(), &[]);

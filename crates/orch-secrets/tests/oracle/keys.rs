@@ -88,7 +88,8 @@ fn groups_share_a_key_between_sops_and_us() {
     let Some(desk) = Desk::new() else { return };
     let identities = [desk.identity.clone(), Identity::generate(), Identity::generate()];
     let recipients: Vec<String> = identities.iter().map(|one| one.recipient().to_string()).collect();
-    let groups: String = recipients.iter().map(|one| format!("  - age: [{one}]\n")).collect();
+    let groups: Vec<String> = recipients.iter().map(|one| format!("  - age: [{one}]\n")).collect();
+    let groups = groups.concat();
     desk.write("groups", format!("creation_rules:\n- shamir_threshold: 2\n  key_groups:\n{groups}"));
     let policy = |threshold| Policy {
         groups: recipients.iter().map(|one| vec![one.parse().unwrap()]).collect(),
@@ -132,7 +133,7 @@ fn identities_are_found_where_sops_finds_them() {
     let envs = [
         Env { key: Some(key.clone().into()), ..Env::default() },
         Env { key_file: Some(path.clone()), ..Env::default() },
-        Env { key_command: Some(format!("cat '{}'", path.display())), ..Env::default() },
+        Env { key_command: Some(format!("cat '{}'", path.display()).into()), ..Env::default() },
         Env { home: Some(home.clone()), ..Env::default() },
         Env { config_home: Some(home.join(".config")), ..Env::default() },
         Env::of(|name| (name == "SOPS_AGE_KEY_FILE").then(|| path.clone().into_os_string())),
@@ -140,8 +141,11 @@ fn identities_are_found_where_sops_finds_them() {
     for env in envs {
         assert!(file.open(&Keyring::from(&env)).is_ok(), "{env:?}");
     }
-    let missing =
-        Env { key_file: Some("/no/such/file".into()), key_command: Some("false".into()), ..Env::default() };
+    let missing = Env {
+        key_file: Some("/no/such/file".into()),
+        key_command: Some(String::from("false").into()),
+        ..Env::default()
+    };
     let refused = file.open(&Keyring::from(&missing)).unwrap_err().to_string();
     for words in [
         "x.yaml",

@@ -1,8 +1,10 @@
 //! Against the real sops program: what it encrypts we open to what it prints, and what we write it opens.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot set its scene has failed")]
+#![allow(clippy::print_stdout, reason = "a test that is skipped says so")]
 
 mod cells;
+mod find;
 mod keys;
 mod program;
 mod writes;

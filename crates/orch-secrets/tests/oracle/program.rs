@@ -3,27 +3,18 @@
 use std::env;
 use std::ffi::OsStr;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use orch_secrets::seal::Identity;
 use tempfile::TempDir;
 
 use crate::cells::MAC_ONLY;
-
-/// Where the program is: `ORCH_SOPS`, the search path, or where `.ci/sops` puts it.
-pub(crate) fn find() -> Option<PathBuf> {
-    let named = env::var_os("ORCH_SOPS").map(PathBuf::from);
-    let path = env::var_os("PATH").unwrap_or_default();
-    let on_path = env::split_paths(&path).map(|folder| folder.join("sops"));
-    let target = env::var_os("CARGO_TARGET_DIR")
-        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target"), PathBuf::from);
-    named.into_iter().chain(on_path).chain([target.join("tools/sops")]).find(|path| path.is_file())
-}
+use crate::find;
 
 /// The program, or a line that says that there is none. Where the lab is required, so is this.
 pub(crate) fn sops() -> Option<PathBuf> {
-    let found = find();
+    let found = find::find();
     if found.is_none() {
         assert!(env::var_os("ORCH_LAB_REQUIRE").is_none(), "there is no sops program, and it is required");
         println!("skipped: there is no sops program");
@@ -86,8 +77,9 @@ impl Desk {
     pub(crate) fn encrypt(&self, name: &str, plain: &[u8], options: &[&str]) -> Result<Vec<u8>, String> {
         self.write(name, plain);
         let recipient = self.recipient();
-        if options.first() == Some(&MAC_ONLY) {
-            return self.encrypt_by_config(name, &options[1..]);
+        // Some rules can be had from a configuration only.
+        if options.iter().any(|option| *option == MAC_ONLY || option.ends_with("-comment-regex")) {
+            return self.encrypt_by_config(name, options);
         }
         let mut arguments = vec!["encrypt", "--age", &recipient];
         arguments.extend(options);
@@ -97,8 +89,9 @@ impl Desk {
 
     /// Has sops encrypt a file by rules that only a configuration can have.
     fn encrypt_by_config(&self, name: &str, options: &[&str]) -> Result<Vec<u8>, String> {
-        let mut rule = format!("creation_rules:\n- age: {}\n  mac_only_encrypted: true\n", self.recipient());
-        for pair in options.chunks(2) {
+        let mut rule = format!("creation_rules:\n- age: {}\n", self.recipient());
+        let rest = options.strip_prefix(&[MAC_ONLY]).inspect(|_| rule += "  mac_only_encrypted: true\n");
+        for pair in rest.unwrap_or(options).chunks(2) {
             rule += &format!("  {}: '{}'\n", pair[0].trim_start_matches('-').replace('-', "_"), pair[1]);
         }
         let config = format!("{name}.config");

@@ -37,10 +37,11 @@ fn sops_opens_what_we_encrypt() {
         let policy = Policy { selection: cell.selection(), ..Policy::of([desk.identity.recipient().into()]) };
         let format = Format::of(&cell.name);
         let text = match encrypt(&cell.name, format, &cell.plain, &policy) {
+            Err(SopsError::Unsupported { what, .. }) if what.contains("comments say") => return Ok(()),
             // Versions of sops read these numbers differently, so we do not write them.
             Err(SopsError::Unsupported { .. }) if cell.name.contains("clear.json") => return Ok(()),
             // sops itself loses such bytes where they stay in clear.
-            Err(SopsError::Unsupported { .. }) if cell.name.ends_with(".bin") => return Ok(()),
+            Err(SopsError::Unsupported { .. }) if format == Format::Binary => return Ok(()),
             text => text.map_err(|error| told(error.to_string()))?,
         };
         // sops up to 3.13.1 takes it for a float; we do not.
@@ -72,6 +73,10 @@ fn sops_opens_what_we_wrapped_for_others_and_what_we_renewed() {
         let back = SopsFile::parse(&cell.name, &wrapped).unwrap();
         let ours = back.rewrap(&keyring, &both[..1]).map_err(|error| told(error.to_string()))?;
         assert_eq!(SopsFile::parse(&cell.name, &ours).unwrap().recipients().iter().count(), 1);
+        if cell.name.starts_with("by-comments") {
+            assert!(back.renew(&keyring, &both[..1]).is_err(), "{}: that is left to sops", cell.name);
+            return Ok(());
+        }
         let renewed =
             back.renew(&keyring, &both[..1]).map_err(|error| told(format!("{error}\n{}", show(&sealed))))?;
         compare(&desk, &format!("n-{}", cell.name), &renewed, &printed).map_err(told)?;
@@ -155,7 +160,7 @@ fn a_value_has_the_bytes_that_sops_extracts() {
         for path in file.paths() {
             let words = path
                 .to_string()
-                .replace("[", ".[")
+                .replace('[', ".[")
                 .split('.')
                 .map(|step| if step.starts_with('[') { step.to_owned() } else { format!("['{step}']") })
                 .collect::<String>();
