@@ -17,7 +17,7 @@ const EDGES: [(&str, &[&str]); 9] = [
     ("orch-dag", &[]),
     ("orch-run", &["orch-dag", "orch-model", "orch-plan", "orch-run"]),
     ("orch-secrets", &["orch-model"]),
-    ("orch-node", &["orch-model"]),
+    ("orch-node", &["orch-model", "orch-secrets"]),
     ("orch-providers", &["orch-model", "orch-node", "orch-plan", "orch-run"]),
     ("orch-server", &["orch-model", "orch-node", "orch-run"]),
     ("orch-cli", &["orch-model", "orch-node", "orch-plan", "orch-providers", "orch-run", "orch-server"]),

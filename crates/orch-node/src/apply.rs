@@ -41,7 +41,7 @@ impl Stop {
 pub(crate) fn apply(node: &Node, config: &Config, around: &Around<'_>) -> ApplyReport {
     let started_at = jiff::Timestamp::now().to_string();
     let mut done = Done::default();
-    for resource in resource::all(config) {
+    for resource in resource::all(node, config) {
         done.stop = done.stop.or_else(around.stop);
         if let Some(stop) = done.stop {
             done.miss(resource.as_ref(), stop);
@@ -84,7 +84,16 @@ pub(crate) fn inspect(node: &Node, config: &Config) -> Vec<ResourceReport> {
         // What cannot be looked at is not known to be as wanted.
         Err(error) => report(resource.as_ref(), true, Some(error.in_full())),
     };
-    resource::all(config).into_iter().map(look).collect()
+    resource::all(node, config).into_iter().map(look).collect()
+}
+
+/// Puts the secrets of a configuration in place, and says of which that failed and why.
+pub(crate) fn put_secrets(node: &Node, config: &Config) -> Vec<String> {
+    let failure = |resource: Box<dyn Resource>| {
+        let error = make(node, resource.as_ref()).err()?;
+        Some(format!("{} {}: {}", resource.kind(), resource.name(), error.in_full()))
+    };
+    resource::only_secrets(config).into_iter().filter_map(failure).collect()
 }
 
 /// What became of a resource.

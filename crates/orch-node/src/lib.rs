@@ -11,6 +11,7 @@ mod due_reload;
 mod error;
 mod health;
 pub mod init;
+mod keys;
 mod lines;
 mod node;
 mod package_manager;
@@ -23,6 +24,8 @@ mod ssh_server;
 mod state;
 mod systemd;
 mod tool;
+mod unseal;
+mod vault;
 mod worker;
 
 pub use command::command;

@@ -9,7 +9,7 @@ use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
-use orch_model::{ApplyReport, Config, Mode};
+use orch_model::{ApplyReport, Config, Delivery, KeyName, Mode};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::MemfdFlags;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
@@ -19,6 +19,7 @@ use crate::error::ApplyError;
 use crate::node::Node;
 use crate::state::{ApplyLock, State};
 use crate::tool::timespec;
+use crate::vault;
 use crate::worker::Terms;
 
 /// This very program.
@@ -44,13 +45,15 @@ pub(crate) enum Pushed {
     LimitReached(&'static str),
     /// Whoever followed had enough; the worker goes on.
     Left,
+    /// The node does not hold these secrets of it, and was not brought them. Nothing was touched.
+    Lacking(Vec<KeyName>),
 }
 
 /// Hands a configuration to a worker and waits for it. One that applies the same already is waited for instead, and one
-/// that applies another is let finish first.
+/// that applies another is let finish first, before the secrets that it may need are replaced.
 pub(crate) fn push(
     node: &Node,
-    config: &Config,
+    Delivery { config, parcel }: &Delivery,
     terms: Terms,
     follower: &mut Follower<'_>,
 ) -> Result<Pushed, ApplyError> {
@@ -61,6 +64,10 @@ pub(crate) fn push(
     };
     if let Some(report) = state.report()?.filter(|report| answers(report, config, asked)) {
         return Ok(Pushed::Ended(Box::new(report)));
+    }
+    let lacking = vault::receive(&state, config, parcel.as_ref())?;
+    if !lacking.is_empty() {
+        return Ok(Pushed::Lacking(lacking));
     }
     state.hand_over(config)?;
     let log = state.new_log()?;

@@ -16,6 +16,7 @@ use crate::error::{ApplyError, in_full};
 use crate::health;
 use crate::node::Node;
 use crate::state::{ApplyLock, State};
+use crate::vault;
 
 /// The exit code of a worker whose report could not be kept.
 const NO_REPORT: u8 = 5;
@@ -88,6 +89,10 @@ pub(crate) fn apply_locked(
     let applied = apply(node, &config, &around);
     let left = deadline.saturating_duration_since(Instant::now());
     let report = with_health(node, &config, applied, terms.health.min(left));
+    if report.status == ApplyStatus::Complete {
+        // Before that is written down: after a cut in between all of it is done once more.
+        vault::prune(state, &config)?;
+    }
     state.keep(&report)?;
     Ok(report)
 }

@@ -184,12 +184,9 @@ fn what_is_not_done_yet_is_said_and_secrets_are_never_believed_delivered() {
     role.hypervisor = Some(Hypervisor::Proxmox);
     role.network = Network::Static { ip: "10.0.0.5/24".parse().unwrap(), gateway: None, dns: Vec::new() };
     role.nixos = Some(Nixos { modules: Vec::new(), rollout: Rollout::Closure, install: None });
-    role.enroll_recipient = true;
     let report = tree.apply(&role);
     assert_eq!(report.status, ApplyStatus::Complete);
-    for (kind, name) in
-        [("hypervisor", "proxmox"), ("network", "10.0.0.5/24"), ("nixos", "system"), ("secrets", "recipient")]
-    {
+    for (kind, name) in [("hypervisor", "proxmox"), ("network", "10.0.0.5/24"), ("nixos", "system")] {
         assert!(of(&report.resources, kind, name).skipped.is_some());
     }
     tree.write("/run/orch/hosts-children", "");
@@ -201,14 +198,16 @@ fn what_is_not_done_yet_is_said_and_secrets_are_never_believed_delivered() {
         mode: "0400".parse().unwrap(),
         owner: "root".parse().unwrap(),
     }];
-    assert!(tree.apply(&role).error.unwrap().contains("secret db: secrets are not delivered yet"));
+    assert!(
+        tree.apply(&role).error.unwrap().contains("secret db: the value of this secret was not opened where")
+    );
 }
 
 #[test]
 fn programs_of_a_tree_are_not_run() {
     let tree = Tree::new();
     let mark = tree.at("/run-by-mistake").display().to_string();
-    for program in ["dpkg-query", "apt-get", "sshd", "sudo", "visudo", "systemctl"] {
+    for program in ["dpkg-query", "apt-get", "sshd", "ssh-keygen", "sudo", "visudo", "systemctl"] {
         tree.program(&format!("/usr/bin/{program}"), &format!(": > '{mark}'"));
     }
     tree.folder("/run/systemd/system");

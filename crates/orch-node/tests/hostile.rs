@@ -360,6 +360,8 @@ fn what_is_no_configuration_is_refused_before_anything_is_touched() {
         let tree = Tree::new();
         let before = tree.snapshot();
         for order in [vec!["push"], vec!["apply", "-"], vec!["inspect"], vec!["health"]] {
+            let input =
+                if order[0] == "push" { [b"{\"config\":", &input[..], b"}"].concat() } else { input.clone() };
             let output = tree.run(&order, &input);
             assert_eq!(output.status.code(), Some(3), "{what}: {output:?}");
             assert!(!output.stderr.is_empty() && output.stdout.is_empty(), "{what}");

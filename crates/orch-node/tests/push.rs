@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::Child;
 use std::time::{Duration, Instant};
 
-use common::{Tree, bytes, config_of, file, report, role};
+use common::{Tree, bytes, config_of, delivery, file, report, role};
 use orch_model::config::Role;
 use orch_model::{ApplyReport, ApplyStatus, Health};
 use rustix::process::{Pid, Signal, kill_process};
@@ -55,7 +55,7 @@ impl Gate {
     }
 
     fn start(&self) -> Child {
-        self.tree.start(&["push", "--limit", "20"], &bytes(&self.role))
+        self.tree.start(&["push", "--limit", "20"], &delivery(&self.role))
     }
 
     fn wait_until_reached(&self) {
@@ -139,7 +139,7 @@ fn a_push_of_something_else_waits_for_its_turn() {
     gate.wait_until_reached();
     let mut other = gate.role.clone();
     other.files = vec![file("/etc/motd", "other")];
-    let second = gate.tree.start(&["push", "--limit", "20"], &bytes(&other));
+    let second = gate.tree.start(&["push", "--limit", "20"], &delivery(&other));
     wait_for("the second to wait for the lock", || is_waiting_for_lock(&second).then_some(()));
     gate.open();
     assert_eq!(report(&first.wait_with_output().unwrap()).spec_digest, config_of(&gate.role).digest());
@@ -162,13 +162,13 @@ fn is_waiting_for_lock(child: &Child) -> bool {
 #[test]
 fn a_limit_ends_the_waiting_and_not_the_work() {
     let gate = Gate::new();
-    let output = gate.tree.run(&["push", "--limit", "0"], &bytes(&gate.role));
+    let output = gate.tree.run(&["push", "--limit", "0"], &delivery(&gate.role));
     assert_eq!(output.status.code(), Some(4), "{output:?}");
     assert!(String::from_utf8_lossy(&output.stderr).contains("goes on"));
     gate.wait_until_reached();
     let mut other = gate.role.clone();
     other.packages.clear();
-    let output = gate.tree.run(&["push", "--limit", "0"], &bytes(&other));
+    let output = gate.tree.run(&["push", "--limit", "0"], &delivery(&other));
     assert_eq!(output.status.code(), Some(4), "{output:?}");
     gate.open();
     wait_for("the report", || gate.kept("complete.json"));
@@ -233,10 +233,10 @@ fn a_cut_at_any_moment_is_healed_by_the_next_push() {
     role.users = vec![common::user("ops")];
     role.files = (0..20).map(|n| file(&format!("/opt/{n}/{n}"), &n.to_string())).collect();
     // In turn the one who works is cut, and the one who pushes and hands over.
-    let orders: [&[&str]; 2] = [&["apply", "-"], &["push"]];
-    for (step, order) in (0..48).zip(orders.iter().cycle()) {
+    let orders: [(&[&str], _); 2] = [(&["apply", "-"], bytes(&role)), (&["push"], delivery(&role))];
+    for (step, (order, input)) in (0..48).zip(orders.iter().cycle()) {
         let tree = Tree::new();
-        let mut child = tree.start(order, &bytes(&role));
+        let mut child = tree.start(order, input);
         std::thread::sleep(Duration::from_micros(350 * step));
         child.kill().unwrap();
         child.wait().unwrap();
@@ -267,9 +267,8 @@ fn a_configuration_is_complete_only_once_the_node_is_healthy() {
     let mut role = role();
     let flag = tree.at("/healthy").display().to_string();
     role.health = vec![Health::Command(vec!["test".into(), "-e".into(), flag.clone()])];
-    let push = |role: &Role| -> ApplyReport {
-        serde_json::from_slice(&tree.run(&["push", "--health", "1"], &bytes(role)).stdout).unwrap()
-    };
+    let push =
+        |role: &Role| -> ApplyReport { report(&tree.run(&["push", "--health", "1"], &delivery(role))) };
     let sick = push(&role);
     assert_eq!(sick.status, ApplyStatus::Failed);
     assert!(sick.error.unwrap().starts_with("it was configured, and is not healthy: command test -e "));

@@ -17,10 +17,11 @@ orch-node [--root DIR] COMMAND
 With --root, the files of that tree are worked on; its programs are not run, and the machine is left alone.
 
   push [--mode MODE] [--limit SECONDS] [--health SECONDS]
-                          apply the configuration on standard input, by a worker that survives this process, and wait
-                          until the node is healthy, for at most --health of the --limit
+                          apply the configuration of the delivery on standard input, by a worker that survives this
+                          process, and wait until the node is healthy, for at most --health of the --limit; the first
+                          line says the node's keys, the second what became of it or which secrets are lacking
   apply [--mode MODE] [--limit SECONDS] [--health SECONDS] FILE|-
-                          the same in this process
+                          apply a configuration in this process, with the secrets that the node has
   fetch [--once] [--limit SECONDS] [--health SECONDS]
                           fetch the configuration from the server that `/var/lib/orch/enrolment.json` names, apply it as
                           `push` does, and tell the server what became of it
@@ -28,6 +29,9 @@ With --root, the files of that tree are worked on; its programs are not run, and
                           do that again and again, when its time has come and when the server has something new
   converge [--limit SECONDS] [--health SECONDS]
                           tell whoever runs to do it now, or do it here
+  keys                    make the node's own keys where they are missing, and say their public halves
+  settle                  have the SSH server show the node's own key from now on
+  unseal                  put the secrets of the last configuration in place, from what the node holds
   enrol                   take what is needed to fetch from standard input, and begin
   inspect                 say what differs from the configuration on standard input, and change nothing
   health [--limit SECONDS]
@@ -39,7 +43,7 @@ With --root, the files of that tree are worked on; its programs are not run, and
   init                    be the first process of a local node
 
 Answers are lines of JSON on standard output. Exit codes: 0 done, 1 failed or unhealthy, 3 wrong input and
-nothing was touched, 4 a time limit was reached.
+nothing was touched, 4 a time limit was reached, 6 secrets are lacking and nothing was touched.
 ";
 
 const LIMIT: Duration = Duration::from_mins(10);
@@ -62,6 +66,9 @@ pub(super) enum Order {
     Fetch(Manner),
     Run(Manner),
     Converge(Manner),
+    Keys,
+    Settle,
+    Unseal,
     Enrol,
     Inspect,
     Health { limit: Duration },
@@ -76,9 +83,15 @@ pub(super) enum Order {
 impl Order {
     /// Whether it changes something on the node.
     pub(super) const fn changes(&self) -> bool {
-        let pulls = matches!(self, Self::Fetch(_) | Self::Run(_) | Self::Converge(_) | Self::Enrol);
-        pulls
-            || matches!(self, Self::Push(_) | Self::Worker { .. } | Self::Apply { .. } | Self::Cancel { .. })
+        matches!(self, Self::Enrol | Self::Cancel { .. })
+            || (self.may_open_secrets() && !matches!(self, Self::Inspect))
+    }
+
+    /// Whether a value or a private key may come to be in the memory of this process.
+    pub(super) const fn may_open_secrets(&self) -> bool {
+        let pulls = matches!(self, Self::Fetch(_) | Self::Run(_) | Self::Converge(_));
+        let applies = matches!(self, Self::Push(_) | Self::Worker { .. } | Self::Apply { .. });
+        pulls || applies || matches!(self, Self::Keys | Self::Settle | Self::Unseal | Self::Inspect)
     }
 }
 
@@ -113,6 +126,9 @@ impl Words {
             }
             Some("run") => Order::Run(self.manner()?),
             Some("converge") => Order::Converge(self.manner()?),
+            Some("keys") => Order::Keys,
+            Some("settle") => Order::Settle,
+            Some("unseal") => Order::Unseal,
             Some("enrol") => Order::Enrol,
             Some("inspect") => Order::Inspect,
             Some("health") => Order::Health { limit: self.seconds("--limit")?.unwrap_or(HEALTH_LIMIT) },

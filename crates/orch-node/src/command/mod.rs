@@ -8,18 +8,24 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use orch_model::{ApplyReport, ApplyStatus, Config, Digest, HealthReport, Inspection};
+use orch_model::{
+    ApplyReport, ApplyStatus, Config, Delivery, Digest, HealthReport, Inspection, Lacking, NodeKeys,
+};
+use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use crate::apply;
 use crate::cancel::{Cancelled, cancel};
 use crate::error::ApplyError;
 use crate::health;
 use crate::init;
+use crate::keys;
 use crate::node::Node;
 use crate::pull;
 use crate::push::{Pushed, pass_on, push};
 use crate::state::{ApplyLock, State};
+use crate::unseal::unseal;
 use crate::worker::{self, Terms, say};
 use args::{Args, Order, USAGE};
 use config::Origin;
@@ -28,10 +34,13 @@ use config::Origin;
 const WRONG: u8 = 3;
 /// A time limit was reached.
 const LIMIT: u8 = 4;
+/// Secrets are lacking, and nothing was touched. 5 is what a worker says to who started it.
+const LACKING: u8 = 6;
 
 /// Does what the arguments after the program's name say.
 ///
-/// Exit codes: 0 done, 1 failed or unhealthy, 3 wrong input and nothing was touched, 4 a time limit was reached.
+/// Exit codes: 0 done, 1 failed or unhealthy, 3 wrong input and nothing was touched, 4 a time limit was reached, 6 secrets
+/// are lacking and nothing was touched.
 pub fn command(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     // What is made for others to read is readable, whoever called.
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
@@ -61,26 +70,32 @@ fn carry_out(args: Args) -> ExitCode {
 }
 
 fn on_node(node: &Node, order: Order) -> ExitCode {
+    if order.may_open_secrets() {
+        keep_out_of_dumps();
+    }
     match order {
-        Order::Push(terms) => with_config(&Origin::Input, |config| {
-            let pushed = push(node, config, terms, &mut pass_on).unwrap_or_else(|error| {
+        Order::Push(terms) => with_input(&Origin::Input, |delivery| {
+            let pushed = take(node, delivery, terms).unwrap_or_else(|error| {
                 // Whoever pushed gets a report in any case, also where none could be kept.
-                Pushed::Ended(Box::new(apply::failed(config, terms.mode, 1, &error.in_full())))
+                Pushed::Ended(Box::new(apply::failed(&delivery.config, terms.mode, 1, &error.in_full())))
             });
             answer_push(pushed)
         }),
+        Order::Keys => ended(keys_by(node, keys::make), |keys| print(&keys)),
+        Order::Settle => ended(keys_by(node, keys::settle), |keys| print(&keys)),
+        Order::Unseal => ended(unseal(node), |failures| answer_unseal(&failures)),
         Order::Worker { digest, terms } => worker::work(node, digest, terms),
         Order::Apply { from, terms } => {
-            with_config(&from, |config| ended(apply_here(node, config, terms), answer_apply))
+            with_input(&from, |config| ended(apply_here(node, config, terms), answer_apply))
         }
         Order::Fetch(manner) => pulled::answer_fetch(pull::fetch(node, &manner)),
         Order::Run(manner) => pulled::answer_run(pull::run(node, &manner)),
         Order::Enrol => enrol(node),
         Order::Converge(manner) => pulled::answer_converge(pull::converge(node, &manner)),
         Order::Inspect => {
-            with_config(&Origin::Input, |config| ended(inspect(node, config), |seen| print(&seen)))
+            with_input(&Origin::Input, |config| ended(inspect(node, config), |seen| print(&seen)))
         }
-        Order::Health { limit } => with_config(&Origin::Input, |config| {
+        Order::Health { limit } => with_input(&Origin::Input, |config| {
             answer_health(&health::wait_until_healthy(node, config, limit))
         }),
         Order::Report => ended(last_report(node), answer_report),
@@ -88,6 +103,34 @@ fn on_node(node: &Node, order: Order) -> ExitCode {
         Order::Has(digest) => ended(has(node, digest), |has| print_text(if has { "yes\n" } else { "no\n" })),
         Order::Init | Order::Version | Order::Help => ExitCode::SUCCESS,
     }
+}
+
+/// No image of this process is written anywhere, whatever it dies of, and nobody but root looks into it. What it starts is
+/// as everything is.
+fn keep_out_of_dumps() {
+    // It cannot fail on any kernel that runs this.
+    let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
+}
+
+/// Takes a delivery. The keys are said before anything else: whoever pushed may have to seal secrets for them first.
+fn take(node: &Node, delivery: &Delivery, terms: Terms) -> Result<Pushed, ApplyError> {
+    // Nobody may read them, which is no reason to stop.
+    print(&keys_by(node, keys::make)?);
+    push(node, delivery, terms, &mut pass_on)
+}
+
+fn keys_by(
+    node: &Node,
+    act: impl FnOnce(&Node, &State) -> Result<NodeKeys, ApplyError>,
+) -> Result<NodeKeys, ApplyError> {
+    act(node, &State::make(node)?)
+}
+
+fn answer_unseal(failures: &[String]) -> ExitCode {
+    for failure in failures {
+        say(failure);
+    }
+    if failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 /// Takes the enrolment on standard input.
@@ -99,9 +142,9 @@ fn enrol(node: &Node) -> ExitCode {
     }
 }
 
-fn with_config(origin: &Origin, act: impl FnOnce(&Config) -> ExitCode) -> ExitCode {
+fn with_input<T: DeserializeOwned>(origin: &Origin, act: impl FnOnce(&T) -> ExitCode) -> ExitCode {
     match origin.read() {
-        Ok(config) => act(&config),
+        Ok(input) => act(&input),
         Err(error) => wrong(&crate::error::in_full(&error)),
     }
 }
@@ -125,6 +168,10 @@ fn answer_push(pushed: Pushed) -> ExitCode {
         }
         // Whoever pushes has never enough.
         Pushed::Left => ExitCode::FAILURE,
+        Pushed::Lacking(lacking) => {
+            print(&Lacking { lacking });
+            ExitCode::from(LACKING)
+        }
     }
 }
 

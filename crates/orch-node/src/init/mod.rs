@@ -4,6 +4,7 @@
 //! it is called.
 
 mod log;
+mod secrets;
 mod service;
 
 use std::path::PathBuf;
@@ -39,6 +40,8 @@ pub struct Settings {
     pub node_args: Vec<String>,
     /// Where it writes what it does.
     pub node_log: PathBuf,
+    /// Secrets are put in place before anything is started where this exists.
+    pub secrets_held: PathBuf,
     /// How long processes may take to end by themselves when the node is stopped.
     pub grace: Duration,
 }
@@ -57,6 +60,7 @@ impl Default for Settings {
             node: vec!["/run/orch/orch-node".into(), crate::push::SELF.into()],
             node_args: vec!["run".into()],
             node_log: "/var/log/orch-node.log".into(),
+            secrets_held: crate::vault::PATH.into(),
             grace: Duration::from_secs(3),
         }
     }
@@ -78,6 +82,7 @@ pub fn run(settings: &Settings) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
+    secrets::put_in_place(settings, &mut log);
     live(settings, &signals, &mut log);
     stop(settings.grace, &signals, &mut log);
     ExitCode::SUCCESS

@@ -143,7 +143,7 @@ impl What {
         if let Some(folder) = self.folder {
             fs::DirBuilder::new().recursive(true).mode(0o755).create(folder)?;
         }
-        let log = self.log()?;
+        let log = open_log(&self.log)?;
         let mut command = Command::new(program);
         if let Some(name) = self.called {
             command.arg0(name);
@@ -160,12 +160,12 @@ impl What {
         // It is reaped with all others.
         Ok(Pid::from_child(&child))
     }
+}
 
-    fn log(&self) -> io::Result<File> {
-        let log = File::options().append(true).create(true).open(&self.log)?;
-        if log.metadata()?.len() > LONGEST_LOG {
-            log.set_len(0)?;
-        }
-        Ok(log)
+pub(super) fn open_log(path: &Path) -> io::Result<File> {
+    let log = File::options().append(true).create(true).open(path)?;
+    if log.metadata()?.len() > LONGEST_LOG {
+        log.set_len(0)?;
     }
+    Ok(log)
 }

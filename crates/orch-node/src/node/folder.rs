@@ -13,12 +13,15 @@ use std::path::{Path, PathBuf};
 
 use orch_model::Digest;
 use rustix::fs::{
-    AtFlags, FileType, Gid, Mode, OFlags, Stat, Uid, fchmod, fchown, fstat, fsync, openat, readlinkat,
-    renameat, statat, symlinkat, unlinkat,
+    AtFlags, FileType, Gid, Mode, OFlags, Stat, Uid, fchmod, fchown, fstat, fstatfs, fsync, openat,
+    readlinkat, renameat, statat, symlinkat, unlinkat,
 };
 use rustix::io::Errno;
 
 use crate::error::ApplyError;
+
+/// What the kernel calls `tmpfs` and `ramfs`.
+const IN_MEMORY: [u32; 2] = [0x0102_1994, 0x8584_58f6];
 
 /// Who owns a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,6 +88,12 @@ impl Folder {
         Ok(folder.st_uid == self.trusted && folder.st_mode & 0o022 == 0)
     }
 
+    /// Whether what is in it is in memory, and on no disk.
+    pub(crate) fn is_in_memory(&self) -> Result<bool, ApplyError> {
+        let system = fstatfs(&self.fd).map_err(ApplyError::file("look at", &self.path))?;
+        Ok(u32::try_from(system.f_type).is_ok_and(|kind| IN_MEMORY.contains(&kind)))
+    }
+
     const fn sets_owners(&self) -> bool {
         self.trusted == 0
     }
@@ -115,7 +124,9 @@ impl Folder {
         let file: File =
             openat(&self.fd, name, flags, Mode::empty()).map_err(self.failed("open", name))?.into();
         let stat = fstat(&file).map_err(self.failed("look at", name))?;
-        let mut content = Vec::new();
+        // As much room as is needed: where it is a secret, a buffer that grew would leave copies behind that are not wiped.
+        let size = usize::try_from(stat.st_size).unwrap_or(usize::MAX);
+        let mut content = Vec::with_capacity(limit.min(size.saturating_add(1)));
         let limit = u64::try_from(limit).unwrap_or(u64::MAX);
         file.take(limit).read_to_end(&mut content).map_err(self.failed("read", name))?;
         let has_other_names = stat.st_nlink > 1;
@@ -124,6 +135,16 @@ impl Folder {
 
     /// Says how what is under a name differs from what should be there.
     pub(crate) fn difference(&self, name: &OsStr, wanted: &Wanted<'_>) -> Result<Option<String>, ApplyError> {
+        self.compare(name, wanted, |content| (content != wanted.content).then_some("its content differs"))
+    }
+
+    /// The same, where `differs` says how what it holds differs.
+    pub(crate) fn compare(
+        &self,
+        name: &OsStr,
+        wanted: &Wanted<'_>,
+        differs: impl FnOnce(Vec<u8>) -> Option<&'static str>,
+    ) -> Result<Option<String>, ApplyError> {
         Ok(match self.find(name, wanted.content.len() + 1)? {
             Found::Nothing => Some("it is not there".into()),
             Found::Link(target) => Some(format!("it is a link to `{}`", target.display())),
@@ -131,7 +152,7 @@ impl Folder {
             Found::Other => return Err(self.refused(name, "something that is not a file is in its place")),
             Found::File { content, mode, owner, .. } => {
                 let words = [
-                    (content != wanted.content).then(|| "its content differs".into()),
+                    differs(content).map(String::from),
                     (mode != wanted.mode).then(|| format!("its mode is {mode:04o}")),
                     (self.sets_owners() && owner != wanted.owner)
                         .then(|| format!("it belongs to {}:{}", owner.uid, owner.gid)),
@@ -192,6 +213,11 @@ impl Folder {
         self.remove(&draft)?;
         symlinkat(target, &self.fd, &draft).map_err(self.failed("make the link", name))?;
         self.rename(&draft, name)
+    }
+
+    /// Takes away what a cut may have left of a write that was never finished.
+    pub(crate) fn remove_draft(&self, name: &OsStr) -> Result<(), ApplyError> {
+        self.remove(&draft_of(name))
     }
 
     /// Takes a file or link away, where there is one.

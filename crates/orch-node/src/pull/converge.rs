@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use orch_model::pull::{NodeResult, SpecAnswer, Telling};
-use orch_model::{ApplyReport, ApplyStatus, Config, Inspection, ResourceReport};
+use orch_model::{ApplyReport, ApplyStatus, Config, Delivery, Inspection, KeyName, ResourceReport};
 use thiserror::Error;
 
 use super::client::{CallError, Client};
@@ -14,15 +14,18 @@ use super::failure;
 use super::fitting::fitting;
 use super::memory::Known;
 use super::pace::Pace;
+use super::presence::Presence;
 use super::progress::while_telling;
 use crate::apply;
 use crate::error::{ApplyError, in_full};
 use crate::health;
+use crate::keys;
 use crate::node::Node;
 use crate::push::{Pushed, push};
 use crate::signals::Signals;
-use crate::state::State;
-use crate::worker::Terms;
+use crate::state::{ApplyLock, State};
+use crate::vault;
+use crate::worker::{Terms, say};
 
 /// How a node converges.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -94,7 +97,9 @@ impl<'p> Pull<'p> {
     pub(super) fn converge(&self, depth: Depth) -> Result<Converged, PullError> {
         let mut known = self.known()?;
         let mut client = self.client(&known)?;
-        let answer = match self.fetch(&known, &mut client) {
+        let presence =
+            Presence { keys: keys::make(self.node, self.state)?, holds: vault::digests(self.state) };
+        let answer = match self.fetch(&known, &mut client, &presence) {
             Ok(answer) => answer,
             Err((CallError::Told, _)) => return Ok(Converged::Left("it was told otherwise meanwhile")),
             Err((error, tries)) => {
@@ -107,19 +112,40 @@ impl<'p> Pull<'p> {
             client = self.client(&known)?;
         }
         self.settle_owed(&mut known, &mut client)?;
+        self.show_own_key(&presence);
         let is_old = revision == Some(answer.revision) && self.completed(&answer.spec)?.is_some();
+        let is_old = is_old && vault::lacking(self.state, &answer.spec).is_empty();
         if depth == Depth::Renewal && is_old {
             known.conclude(self.state, None)?;
             return Ok(Converged::Renewed);
         }
-        self.make_true(&mut known, &mut client, &answer.spec)
+        let delivery = Delivery { config: answer.spec, parcel: answer.parcel };
+        self.make_true(&mut known, &mut client, &delivery)
+    }
+
+    /// Has the SSH server show the node's own key in place of the one that it was given, which whoever may read what machines
+    /// are made with knows. A server that answered has written the own one down before, so nobody is shut out. What
+    /// fails is done the next time.
+    fn show_own_key(&self, presence: &Presence) {
+        if presence.keys.settled {
+            return;
+        }
+        if let Err(error) = keys::settle(self.node, self.state) {
+            say(&format!("the SSH server does not show the node's own key yet: {}", error.in_full()));
+        }
     }
 
     /// Asks for the configuration, and believes no other node's.
-    fn fetch(&self, known: &Known, client: &mut Client<'_>) -> Result<SpecAnswer, (CallError, u32)> {
+    fn fetch(
+        &self,
+        known: &Known,
+        client: &mut Client<'_>,
+        presence: &Presence,
+    ) -> Result<SpecAnswer, (CallError, u32)> {
         let Manner { pace, .. } = self.manner;
+        let headers = presence.headers();
         pace.ask(self.signals, || {
-            let answer = client.spec(known.token(), pace.call)?;
+            let answer = client.spec(known.token(), &headers, pace.call)?;
             if answer.spec.node == known.enrolment.node {
                 return Ok(answer);
             }
@@ -169,19 +195,24 @@ impl<'p> Pull<'p> {
         &self,
         known: &mut Known,
         client: &mut Client<'_>,
-        config: &Config,
+        delivery: &Delivery,
     ) -> Result<Converged, PullError> {
+        let config = &delivery.config;
         let kept = self.completed(config)?;
         let drift = if kept.is_some() { self.inspect(config) } else { Drift::default() };
         let report = match kept.filter(|_| drift.is_none()) {
             Some(kept) => kept,
-            None => match self.apply(known, client, config)? {
-                Pushed::Ended(report) => *report,
-                Pushed::LimitReached(why) => {
+            None => match self.apply(known, client, delivery) {
+                Ok(Pushed::Ended(report)) => *report,
+                Ok(Pushed::Lacking(names)) => self.failed(known, config, &not_sent(&names))?,
+                Err(error) => self.failed(known, config, &error.in_full())?,
+                Ok(Pushed::LimitReached(why)) => {
                     known.conclude(self.state, Some(why.into()))?;
                     return Ok(Converged::Left(why));
                 }
-                Pushed::Left => return Ok(Converged::Left("it was told to stop, and the worker goes on")),
+                Ok(Pushed::Left) => {
+                    return Ok(Converged::Left("it was told to stop, and the worker goes on"));
+                }
             },
         };
         let result = self.result(report.clone(), drift.resources);
@@ -201,13 +232,29 @@ impl<'p> Pull<'p> {
         Drift { resources: seen.drift().cloned().collect(), is_unhealthy: !seen.is_healthy() }
     }
 
-    fn apply(&self, known: &Known, client: &mut Client<'_>, config: &Config) -> Result<Pushed, ApplyError> {
+    fn apply(
+        &self,
+        known: &Known,
+        client: &mut Client<'_>,
+        delivery: &Delivery,
+    ) -> Result<Pushed, ApplyError> {
         let Manner { limit, health, .. } = *self.manner;
         let terms = Terms { mode: known.enrolment.mode, limit, health };
         let memory = known.memory.as_ref().expect("what was learned is known");
         while_telling(client, &memory.tokens.report, self.signals, |follower| {
-            push(self.node, config, terms, follower)
+            push(self.node, delivery, terms, follower)
         })
+    }
+
+    /// The report of a configuration that was fetched and could not be begun with.
+    fn failed(&self, known: &Known, config: &Config, why: &str) -> Result<ApplyReport, ApplyError> {
+        let attempts = self.state.attempts(config.digest())?;
+        let report = apply::failed(config, known.enrolment.mode, attempts, why);
+        // Whoever applies at this moment writes down what comes of it.
+        if let Some(_lock) = ApplyLock::try_take(self.state)? {
+            self.state.keep(&report)?;
+        }
+        Ok(report)
     }
 
     /// Tells the server the result, with as much patience as it is asked with. What it does not take is kept for the next
@@ -220,7 +267,7 @@ impl<'p> Pull<'p> {
         let told = pace.ask(self.signals, || client.tell(&memory.tokens.report, &telling, pace.call));
         let told = told.map_err(|(error, _)| error);
         if let Err(error) = &told {
-            crate::worker::say(&format!("the result is not with the server: {}", in_full(error)));
+            say(&format!("the result is not with the server: {}", in_full(error)));
         }
         if is_settled(&told) { known.owe(self.state, None) } else { Ok(()) }
     }
@@ -229,6 +276,12 @@ impl<'p> Pull<'p> {
         let clock = jiff::Timestamp::now().as_second().saturating_add(self.manner.skew);
         Box::new(fitting(NodeResult { report, drift, owed: false, clock }))
     }
+}
+
+fn not_sent(names: &[KeyName]) -> String {
+    let words: Vec<String> =
+        names.iter().map(|name| format!("the server did not send secret `{name}`")).collect();
+    words.join("; ")
 }
 
 /// What is not as it was made.

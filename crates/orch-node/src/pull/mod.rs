@@ -8,6 +8,7 @@ mod failure;
 mod fitting;
 mod memory;
 mod pace;
+mod presence;
 mod progress;
 mod run;
 mod unit;
@@ -21,6 +22,7 @@ pub(crate) use converge::{Converged, Manner, PullError};
 pub(crate) use enrol::enrol;
 pub use memory::ENROLMENT;
 pub(crate) use pace::Pace;
+pub(crate) use unit::quoted;
 pub use unit::{UNIT_NAME, unit};
 pub use user_data::{HostKey, LARGEST_USER_DATA, UserDataError, user_data};
 

@@ -29,7 +29,7 @@ pub fn unit(program: &str) -> String {
 }
 
 /// A word of a command line of systemd that means itself.
-fn quoted(word: &str) -> String {
+pub(crate) fn quoted(word: &str) -> String {
     let is_plain = |char: char| char.is_ascii_alphanumeric() || "/._-+".contains(char);
     if word.chars().all(is_plain) {
         return word.into();

@@ -1,7 +1,8 @@
 //! What a machine of a cloud is given when it is created, so that cloud-init makes it a node that pulls.
 //!
 //! Whoever may ask the cloud about the machine can read it for ever, so it holds nothing that is still good for anything
-//! once the node has come up: a token that is used up by its first use, and an SSH host key that the node replaces.
+//! once the node has come up: a token that is used up by its first use, and an SSH host key that the node replaces by its
+//! own at its first fetch.
 
 use std::fmt;
 
@@ -14,7 +15,7 @@ use super::{ENROLMENT, UNIT_NAME, unit};
 /// No cloud takes more.
 pub const LARGEST_USER_DATA: usize = 32 << 10;
 
-/// The SSH host key by which a machine is known until it has made its own.
+/// The SSH host key by which a machine is known until it shows the one that it made itself.
 #[derive(Clone, Copy)]
 pub struct HostKey<'k> {
     /// The private half, as OpenSSH writes it.

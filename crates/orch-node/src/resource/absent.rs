@@ -20,8 +20,6 @@ struct Absent {
 enum Answer {
     /// Nobody is misled when the rest is called complete.
     Skipped(&'static str),
-    /// Somebody would rely on what is not there.
-    Failed(&'static str),
     /// It is had where children live inside, and not done elsewhere.
     Hypervisor,
 }
@@ -43,12 +41,6 @@ pub(super) fn all(config: &Config) -> Vec<Box<dyn Resource>> {
     if role.nixos.is_some() {
         add("nixos", "system", Answer::Skipped("NixOS systems are not rolled out by a push yet"));
     }
-    if role.enroll_recipient {
-        add("secrets", "recipient", Answer::Skipped("a node does not become a recipient of secrets yet"));
-    }
-    for secret in &role.secrets {
-        add("secret", secret.name.as_str(), Answer::Failed("secrets are not delivered yet"));
-    }
     all
 }
 
@@ -64,7 +56,6 @@ impl Resource for Absent {
     fn look(&self, node: &Node) -> Result<Look, ApplyError> {
         match self.answer {
             Answer::Skipped(why) => Ok(Look::skip(why)),
-            Answer::Failed(why) => Err(ApplyError::Impossible(why.into())),
             // Its children live inside.
             Answer::Hypervisor if node.has(HOSTS_CHILDREN) => Ok(Look::AsWanted),
             Answer::Hypervisor => Ok(Look::skip("installing a hypervisor is not part of a push yet")),

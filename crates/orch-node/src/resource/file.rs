@@ -20,6 +20,9 @@ const NOT_FILES: [&str; 3] = ["/proc", "/sys", "/dev"];
 /// What orch keeps there is its own.
 const OWN_FOLDERS: [&str; 2] = ["/var/lib/orch", "/run/orch"];
 
+/// The node's own host key: it makes that itself.
+const OWN_KEY: [&str; 2] = ["/etc/ssh/ssh_host_ed25519_key", "/etc/ssh/ssh_host_ed25519_key.pub"];
+
 /// What orch writes from other parts of the configuration, and which part that is.
 const OWN_FILES: [(&str, &str); 9] = [
     ("/etc/hostname", "identity"),
@@ -60,11 +63,7 @@ impl PlainFile {
         if self.claims.hold_twice(node, &place) {
             return Err(ApplyError::refused(self.path(), "the configuration has two files there"));
         }
-        if self.claims.hold_keys(node, &place)? {
-            Err(of_another_part(&place, "access.users"))
-        } else {
-            Ok(())
-        }
+        check_keys(node, &self.claims, &place)
     }
 
     fn owner(&self, node: &Node) -> Result<Owner, ApplyError> {
@@ -76,11 +75,14 @@ impl PlainFile {
     }
 }
 
-fn check_place(path: &Path) -> Result<(), ApplyError> {
+/// Says what is against writing to a place, whatever is written there.
+pub(super) fn check_place(path: &Path) -> Result<(), ApplyError> {
     if NOT_FILES.iter().any(|folder| path.starts_with(folder)) {
         return Err(ApplyError::refused(path, "what is there belongs to the kernel"));
     }
-    if OWN_FOLDERS.iter().any(|folder| path.starts_with(folder)) {
+    if OWN_FOLDERS.iter().any(|folder| path.starts_with(folder))
+        || OWN_KEY.iter().any(|key| path == Path::new(key))
+    {
         return Err(ApplyError::refused(path, "what is there is orch's own"));
     }
     if path.strip_prefix(SUDOERS).is_ok_and(|name| name.as_os_str().as_bytes().starts_with(b"orch-")) {
@@ -88,6 +90,11 @@ fn check_place(path: &Path) -> Result<(), ApplyError> {
     }
     let own = OWN_FILES.iter().find(|(own, _)| path == Path::new(own));
     own.map_or(Ok(()), |(_, part)| Err(of_another_part(path, part)))
+}
+
+/// What opens the accounts of a configuration is written from its users alone.
+pub(super) fn check_keys(node: &Node, claims: &Claims, place: &Path) -> Result<(), ApplyError> {
+    if claims.hold_keys(node, place)? { Err(of_another_part(place, "access.users")) } else { Ok(()) }
 }
 
 fn of_another_part(path: &Path, part: &str) -> ApplyError {

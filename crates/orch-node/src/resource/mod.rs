@@ -6,6 +6,7 @@ mod fail2ban;
 mod file;
 mod hostname;
 mod package;
+mod secret;
 mod service;
 mod ssh_trial;
 mod sshd;
@@ -63,7 +64,7 @@ impl Look {
 }
 
 /// Everything that a configuration asks for, in the order in which it is made: what others build on comes first.
-pub(crate) fn all(config: &Config) -> Vec<Box<dyn Resource>> {
+pub(crate) fn all(node: &Node, config: &Config) -> Vec<Box<dyn Resource>> {
     let role = &config.role;
     let claims = Rc::new(Claims::of(config));
     let mut all: Vec<Box<dyn Resource>> = vec![
@@ -79,6 +80,7 @@ pub(crate) fn all(config: &Config) -> Vec<Box<dyn Resource>> {
     all.extend(role.files.iter().map(|file| -> Box<dyn Resource> {
         Box::new(file::PlainFile::new(file.clone(), Rc::clone(&claims)))
     }));
+    all.extend(secrets(node, config, &claims));
     // After the files: some of them may be what these servers read.
     all.push(Box::new(sshd::Sshd::new(&role.ssh, claims)));
     all.push(Box::new(fail2ban::Fail2ban::new(role.fail2ban, role.ssh.port)));
@@ -87,11 +89,30 @@ pub(crate) fn all(config: &Config) -> Vec<Box<dyn Resource>> {
     all
 }
 
-/// What the configuration has a say in besides one resource: where its files lie, and whose keys it sets. What else writes
+/// What a configuration says of secrets. What is asked for no more goes first: it may be in the way of what is.
+fn secrets(node: &Node, config: &Config, claims: &Rc<Claims>) -> Vec<Box<dyn Resource>> {
+    let mut all: Vec<Box<dyn Resource>> = Vec::new();
+    if let Some(removed) = secret::Removed::of(node, config, claims) {
+        all.push(Box::new(removed));
+    }
+    all.extend(secret::all(config, claims));
+    if let Some(boot) = secret::Boot::of(node, config) {
+        all.push(Box::new(boot));
+    }
+    all
+}
+
+/// The secrets of a configuration alone, for a node that has everything else already.
+pub(crate) fn only_secrets(config: &Config) -> Vec<Box<dyn Resource>> {
+    secret::all(config, &Rc::new(Claims::of(config))).collect()
+}
+
+/// What the configuration has a say in besides one resource: where its files and secrets lie, and whose keys it sets. What else writes
 /// there leaves these to them, or is refused.
 #[derive(Debug)]
 pub(crate) struct Claims {
     files: Vec<NodePath>,
+    secrets: Vec<NodePath>,
     users: Vec<UserName>,
 }
 
@@ -100,6 +121,7 @@ impl Claims {
         let role = &config.role;
         Self {
             files: role.files.iter().map(|file| file.path.clone()).collect(),
+            secrets: role.secrets.iter().map(|secret| secret.path.clone()).collect(),
             users: role.users.iter().map(|user| user.name.clone()).collect(),
         }
     }
@@ -107,12 +129,17 @@ impl Claims {
     /// Whether a file of the configuration lies there, whatever its path is called.
     pub(crate) fn hold(&self, node: &Node, path: &str) -> bool {
         let path = Path::new(path);
-        self.count(node, &node.place_of(path).unwrap_or_else(|_| path.into())) > 0
+        count(node, &self.files, &node.place_of(path).unwrap_or_else(|_| path.into())) > 0
     }
 
     /// Whether two do. The links above the place are followed already.
     pub(crate) fn hold_twice(&self, node: &Node, place: &Path) -> bool {
-        self.count(node, place) > 1
+        count(node, &self.files, place) > 1
+    }
+
+    /// Whether two secrets do. The links above the place are followed already.
+    pub(crate) fn hold_secrets_twice(&self, node: &Node, place: &Path) -> bool {
+        count(node, &self.secrets, place) > 1
     }
 
     /// Whether it is where the keys of a user of the configuration are.
@@ -126,11 +153,12 @@ impl Claims {
         }
         Ok(false)
     }
+}
 
-    fn count(&self, node: &Node, place: &Path) -> usize {
-        // A link above a file can lead anywhere, and yet its own name stays.
-        let named = self.files.iter().map(|file| Path::new(file.as_str()));
-        let named = named.filter(|path| path.file_name() == place.file_name());
-        named.filter(|path| node.place_of(path).is_ok_and(|found| found == place)).count()
-    }
+/// How many of these paths lead to a place.
+fn count(node: &Node, paths: &[NodePath], place: &Path) -> usize {
+    // A link above a file can lead anywhere, and yet its own name stays.
+    let named = paths.iter().map(|path| Path::new(path.as_str()));
+    let named = named.filter(|path| path.file_name() == place.file_name());
+    named.filter(|path| node.place_of(path).is_ok_and(|found| found == place)).count()
 }

@@ -155,8 +155,7 @@ impl State {
 
     /// Puts a file into the folder that only root reads, and that nobody means to change.
     pub(crate) fn write_for_good(&self, name: &str, value: &impl serde::Serialize) -> Result<(), ApplyError> {
-        let wanted = Wanted { content: &to_json(value), mode: 0o400, owner: Owner::ROOT };
-        self.folder.write(OsStr::new(name), &wanted)
+        self.put(name, &to_json(value), 0o400)
     }
 
     /// A file of the folder as what it holds; nothing where it holds something else.
@@ -165,8 +164,35 @@ impl State {
         Ok(text.and_then(|text| serde_json::from_slice(&text).ok()))
     }
 
+    /// Puts a file into the folder that only root reads, with these permissions.
+    pub(crate) fn put(&self, name: &str, content: &[u8], mode: u32) -> Result<(), ApplyError> {
+        self.folder.write(OsStr::new(name), &Wanted { content, mode, owner: Owner::ROOT })
+    }
+
+    /// Puts a file of the folder in the place of another.
+    pub(crate) fn rename(&self, from: &str, to: &str) -> Result<(), ApplyError> {
+        self.folder.rename(OsStr::new(from), OsStr::new(to))
+    }
+
+    /// Takes a file of the folder away, where it is there.
+    pub(crate) fn remove(&self, name: &str) -> Result<(), ApplyError> {
+        self.folder.remove(OsStr::new(name))
+    }
+
+    /// Where a file of the folder is for programs of this machine.
+    pub(crate) fn outside(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    /// Waits until nobody else holds the lock of this name, and holds it until it is dropped.
+    pub(crate) fn lock(&self, name: &str) -> Result<File, ApplyError> {
+        let (path, file) = lock::open(self, name)?;
+        file.lock().map_err(ApplyError::file("lock", &path))?;
+        Ok(file)
+    }
+
     fn write(&self, name: &str, content: &[u8]) -> Result<(), ApplyError> {
-        self.folder.write(OsStr::new(name), &Wanted { content, mode: 0o600, owner: Owner::ROOT })
+        self.put(name, content, 0o600)
     }
 }
 

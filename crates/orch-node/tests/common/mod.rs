@@ -203,7 +203,7 @@ impl Tree {
     }
 
     pub(crate) fn push(&self, role: &Role) -> ApplyReport {
-        report(&self.run(&["push"], &bytes(role)))
+        report(&self.run(&["push"], &delivery(role)))
     }
 
     pub(crate) fn inspect(&self, role: &Role) -> Inspection {
@@ -225,8 +225,16 @@ pub(crate) fn bytes(role: &Role) -> Vec<u8> {
     serde_json::to_vec(&json_of(role)).unwrap()
 }
 
+/// A configuration as a driver brings it.
+pub(crate) fn delivery(role: &Role) -> Vec<u8> {
+    serde_json::to_vec(&json!({ "config": json_of(role) })).unwrap()
+}
+
+/// The report, which is the last line of an answer.
 pub(crate) fn report(output: &Output) -> ApplyReport {
-    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
+    let text = output.stdout.trim_ascii_end();
+    let line = text.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
+    serde_json::from_slice(line).unwrap_or_else(|error| panic!("{error}: {output:?}"))
 }
 
 /// What a report says of one resource.

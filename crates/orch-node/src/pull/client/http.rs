@@ -15,6 +15,8 @@ pub(super) struct Request<'a> {
     pub(super) path: &'a str,
     pub(super) host: &'a str,
     pub(super) token: &'a str,
+    /// What is said besides.
+    pub(super) headers: &'a [(&'static str, String)],
     pub(super) body: Option<&'a [u8]>,
 }
 
@@ -50,11 +52,14 @@ pub(super) fn ask(stream: &mut (impl Read + Write), request: &Request<'_>) -> Re
 
 impl Request<'_> {
     fn bytes(&self) -> Vec<u8> {
-        let Self { method, path, host, token, body } = self;
+        let Self { method, path, host, token, headers, body } = self;
         let mut text = format!(
             "{method} {path} HTTP/1.1\r\nHost: {host}\r\nUser-Agent: orch-node\r\nAccept: application/json\r\n\
              Authorization: Bearer {token}\r\n"
         );
+        for (name, value) in *headers {
+            text.push_str(&format!("{name}: {value}\r\n"));
+        }
         if let Some(body) = body {
             let length = body.len();
             text.push_str(&format!("Content-Type: application/json\r\nContent-Length: {length}\r\n"));
@@ -164,7 +169,7 @@ mod tests {
     }
 
     fn hear(answer: &[u8]) -> Result<Answer, HttpError> {
-        let request = Request { method: "GET", path: "/", host: "h", token: "t", body: None };
+        let request = Request { method: "GET", path: "/", host: "h", token: "t", headers: &[], body: None };
         ask(&mut Said(answer), &request)
     }
 

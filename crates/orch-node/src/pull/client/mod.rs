@@ -41,6 +41,17 @@ pub(crate) struct Client<'s> {
     kept: Option<Connection<'s>>,
 }
 
+/// What is said with a question.
+#[derive(Clone, Copy)]
+struct Said<'a> {
+    headers: &'a [(&'static str, String)],
+    body: Option<&'a [u8]>,
+}
+
+impl Said<'_> {
+    const NOTHING: Self = Self { headers: &[], body: None };
+}
+
 impl<'s> Client<'s> {
     /// A way to a server that shows one of the pinned certificates. Connects to nobody yet.
     pub(crate) fn new(
@@ -54,10 +65,16 @@ impl<'s> Client<'s> {
         Ok(Self { address, tls, node: encoded(node), signals, patience, kept: None })
     }
 
-    /// Asks for the node's configuration.
-    pub(crate) fn spec(&mut self, token: &Bearer, limit: Duration) -> Result<SpecAnswer, CallError> {
+    /// Asks for the node's configuration, and says in headers what the answer depends on.
+    pub(crate) fn spec(
+        &mut self,
+        token: &Bearer,
+        headers: &[(&'static str, String)],
+        limit: Duration,
+    ) -> Result<SpecAnswer, CallError> {
         let path = format!("/v1/spec/{}", self.node);
-        let answer = self.ask(("GET", &path), token, None, self.until(limit, Heed::Stop))?;
+        let said = Said { headers, body: None };
+        let answer = self.ask(("GET", &path), token, said, self.until(limit, Heed::Stop))?;
         parsed(&answer)
     }
 
@@ -70,7 +87,8 @@ impl<'s> Client<'s> {
     ) -> Result<(), CallError> {
         let path = format!("/v1/report/{}", self.node);
         let body = serde_json::to_vec(telling).expect("what orch defines can be written as JSON");
-        self.ask(("POST", &path), token, Some(&body), self.until(limit, Heed::Stop)).map(drop)
+        let said = Said { headers: &[], body: Some(&body) };
+        self.ask(("POST", &path), token, said, self.until(limit, Heed::Stop)).map(drop)
     }
 
     /// Waits until there is something new after `revision`, or the server has nothing new for a while. Says which revision
@@ -78,7 +96,7 @@ impl<'s> Client<'s> {
     pub(crate) fn wait(&mut self, token: &Bearer, revision: u64, limit: Duration) -> Result<u64, CallError> {
         let path = format!("/v1/wait/{}?after={revision}", self.node);
         let until = self.until(limit.min(WAIT_LIMIT), Heed::StopAndLookAgain);
-        let answer: WaitAnswer = parsed(&self.ask(("GET", &path), token, None, until)?)?;
+        let answer: WaitAnswer = parsed(&self.ask(("GET", &path), token, Said::NOTHING, until)?)?;
         Ok(answer.revision)
     }
 
@@ -91,11 +109,11 @@ impl<'s> Client<'s> {
         &mut self,
         (method, path): (&'static str, &str),
         token: &Bearer,
-        body: Option<&[u8]>,
+        Said { headers, body }: Said<'_>,
         until: Until<'s>,
     ) -> Result<Answer, CallError> {
         let host = self.address.authority();
-        let request = Request { method, path, host: &host, token: token.expose(), body };
+        let request = Request { method, path, host: &host, token: token.expose(), headers, body };
         let kept = self.kept.take().map(|kept| self.ask_by(kept, &request, until));
         let answer = match kept {
             None | Some(Err(HttpError::Io { begun: false, .. })) => {
