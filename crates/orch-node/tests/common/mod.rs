@@ -3,6 +3,8 @@
 #![allow(dead_code, reason = "every test file uses its own part")]
 #![allow(clippy::panic, reason = "a test that cannot read an answer has failed")]
 
+pub(crate) mod secrets;
+
 use std::cell::Cell;
 use std::fs;
 use std::io::Write;
@@ -93,12 +95,26 @@ pub(crate) struct Tree {
     folder: TempDir,
     /// Whether its programs are stand-ins, which the program is told.
     has_stand_ins: Cell<bool>,
+    /// Who is in the mounts that the program is to see, where those are others than this process sees.
+    mounts_of: Cell<Option<u32>>,
 }
 
 impl Tree {
     /// A small machine without any program.
     pub(crate) fn new() -> Self {
-        let tree = Self { folder: folder(), has_stand_ins: Cell::new(false) };
+        Self::in_folder(folder())
+    }
+
+    /// The same on a disk; nothing where there is none.
+    pub(crate) fn on_disk() -> Option<Self> {
+        let folder = tempfile::tempdir().unwrap();
+        // What the kernel calls `tmpfs`.
+        let is_in_memory = rustix::fs::statfs(folder.path()).unwrap().f_type == 0x0102_1994;
+        (!is_in_memory).then(|| Self::in_folder(folder))
+    }
+
+    fn in_folder(folder: TempDir) -> Self {
+        let tree = Self { folder, has_stand_ins: Cell::new(false), mounts_of: Cell::new(None) };
         fs::set_permissions(tree.folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
         tree.write(
             "/etc/passwd",
@@ -132,6 +148,11 @@ impl Tree {
         self.has_stand_ins.set(true);
         self.write(path, &format!("#!/bin/sh\n{script}\n"));
         fs::set_permissions(self.at(path), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    /// Has the program see the mounts that this process sees.
+    pub(crate) fn see_mounts_of(&self, pid: u32) {
+        self.mounts_of.set(Some(pid));
     }
 
     /// Has the program take the programs of this tree for what they are in any tree: not to be run.
@@ -176,7 +197,15 @@ impl Tree {
 
     /// The program, set to work on this tree.
     pub(crate) fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_orch-node"));
+        let program = env!("CARGO_BIN_EXE_orch-node");
+        let mut command = match self.mounts_of.get() {
+            None => Command::new(program),
+            Some(pid) => {
+                let mut command = Command::new("nsenter");
+                command.args(["--mount", "--target", &pid.to_string(), program]);
+                command
+            }
+        };
         command.arg("--root").arg(self.folder.path()).args(args).env_remove(STAND_INS);
         if self.has_stand_ins.get() {
             command.env(STAND_INS, "1");
