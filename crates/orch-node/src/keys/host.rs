@@ -5,9 +5,12 @@
 //! is no longer kept: there is one whole copy of it at every moment.
 
 use std::ffi::OsStr;
-use std::fs::File;
+use std::fs::{self, DirBuilder, File};
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use orch_model::PublicKey;
 use orch_secrets::Secret;
@@ -15,15 +18,16 @@ use orch_secrets::Secret;
 use crate::error::ApplyError;
 use crate::node::{Node, Owner, Wanted};
 use crate::ssh_server;
-use crate::state::State;
+use crate::state::{State, start_of};
 use crate::tool::Tool;
 
 const WAITING: &str = "host_key";
-/// What a cut leaves of making one; it was never told to anybody.
-const DRAFTS: [&str; 2] = [".host_key.new.pub", ".host_key.new"];
+/// How the folders begin in which keys are made. What a cut leaves of them was never told to anybody.
+const DRAFTS: &str = ".host_key-";
 const SHOWN: [&str; 2] = ["ssh_host_ed25519_key", "ssh_host_ed25519_key.pub"];
 const FOLDER: &str = "/etc/ssh";
 const LIMIT: Duration = Duration::from_secs(20);
+const TICK: Duration = Duration::from_millis(5);
 
 /// The SSH server of a node, as far as its key goes.
 pub(super) struct Host<'n> {
@@ -82,20 +86,40 @@ impl<'n> Host<'n> {
         if path.is_file() { self.public_of(&path).map(Some) } else { Ok(None) }
     }
 
+    /// Makes one, in a folder of this try alone: where who makes it is killed, the program that it runs goes on, and must not
+    /// write into what comes after.
     fn generate(&self) -> Result<PublicKey, ApplyError> {
-        let [public, private] = DRAFTS;
-        for draft in DRAFTS {
-            self.state.remove(draft)?;
+        self.remove_drafts()?;
+        let pid = std::process::id();
+        let folder = format!("{DRAFTS}{pid}-{}", start_of(pid).unwrap_or_default());
+        let folder = self.state.outside(&folder);
+        let made = DirBuilder::new().mode(0o700).create(&folder);
+        made.map_err(ApplyError::file("make", &folder))?;
+        let draft = folder.join(WAITING);
+        let path = draft.display().to_string();
+        self.keygen.need(&["-q", "-t", "ed25519", "-N", "", "-C", "", "-f", &path], &[], LIMIT)?;
+        let public = self.public_of(&draft)?;
+        self.keep(&draft).map_err(ApplyError::file("keep", &draft))?;
+        self.remove_drafts()?;
+        Ok(public)
+    }
+
+    /// Has a key wait, whole and on the disk.
+    fn keep(&self, draft: &Path) -> io::Result<()> {
+        File::open(draft)?.sync_all()?;
+        let place = self.state.outside(WAITING);
+        fs::rename(draft, &place)?;
+        File::open(place.parent().unwrap_or(&place))?.sync_all()
+    }
+
+    fn remove_drafts(&self) -> Result<(), ApplyError> {
+        for name in self.state.names()? {
+            if name.to_string_lossy().starts_with(DRAFTS) {
+                let path = self.state.outside(&name.to_string_lossy());
+                remove(&path).map_err(ApplyError::file("remove", &path))?;
+            }
         }
-        let path = self.state.outside(private);
-        let place = path.display().to_string();
-        self.keygen.need(&["-q", "-t", "ed25519", "-N", "", "-C", "", "-f", &place], &[], LIMIT)?;
-        self.state.remove(public)?;
-        let made = self.public_of(&path)?;
-        let synced = File::open(&path).and_then(|file| file.sync_all());
-        synced.map_err(ApplyError::file("bring to the disk", &path))?;
-        self.state.rename(private, WAITING)?;
-        Ok(made)
+        Ok(())
     }
 
     /// Derived from the private half, which alone decides.
@@ -107,5 +131,18 @@ impl<'n> Host<'n> {
         let key: Vec<&str> = words.split_whitespace().take(2).collect();
         let parsed = key.join(" ").parse();
         parsed.map_err(|_| ApplyError::refused(private, "its public half is not one that SSH servers show"))
+    }
+}
+
+/// Takes a folder away, also while a program that was left behind still writes the two files that it writes.
+fn remove(folder: &Path) -> io::Result<()> {
+    let deadline = Instant::now() + LIMIT;
+    loop {
+        match fs::remove_dir_all(folder) {
+            Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty && Instant::now() < deadline => {
+                thread::sleep(TICK);
+            }
+            done => return done,
+        }
     }
 }

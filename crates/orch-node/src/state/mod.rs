@@ -4,7 +4,7 @@ mod lock;
 mod process;
 mod run_lock;
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -169,9 +169,9 @@ impl State {
         self.folder.write(OsStr::new(name), &Wanted { content, mode, owner: Owner::ROOT })
     }
 
-    /// Puts a file of the folder in the place of another.
-    pub(crate) fn rename(&self, from: &str, to: &str) -> Result<(), ApplyError> {
-        self.folder.rename(OsStr::new(from), OsStr::new(to))
+    /// The names in the folder, sorted.
+    pub(crate) fn names(&self) -> Result<Vec<OsString>, ApplyError> {
+        self.folder.names()
     }
 
     /// Takes a file of the folder away, where it is there.
