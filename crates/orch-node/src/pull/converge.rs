@@ -6,10 +6,10 @@
 use std::time::Duration;
 
 use orch_model::pull::{NodeResult, SpecAnswer, Telling};
-use orch_model::{ApplyReport, ApplyStatus, Config, Delivery, Inspection, KeyName, ResourceReport};
-use thiserror::Error;
+use orch_model::{ApplyReport, Config, Delivery, Inspection, KeyName, ResourceReport};
 
 use super::client::{CallError, Client};
+use super::converged::{Converged, PullError};
 use super::failure;
 use super::fitting::fitting;
 use super::memory::Known;
@@ -47,30 +47,6 @@ pub(crate) enum Depth {
     Full,
     /// Tokens are renewed before they end; the node is looked at only where the server has something new.
     Renewal,
-}
-
-/// What came of a convergence.
-#[derive(Debug)]
-pub(crate) enum Converged {
-    /// The node has its configuration, and this became of it.
-    Ended(Box<ApplyReport>),
-    /// There was nothing new, and nothing else was asked for.
-    Renewed,
-    /// There was no configuration to be had, as this says.
-    NotFetched(Box<ApplyReport>),
-    /// It is not done yet: the time limit was reached, or it was told to stop.
-    Left(&'static str),
-}
-
-/// Why a node cannot even try to converge.
-#[derive(Debug, Error)]
-pub(crate) enum PullError {
-    #[error("this node was not told to pull: there is no `{}`", super::ENROLMENT)]
-    NotEnrolled,
-    #[error("{0}")]
-    Enrolment(String),
-    #[error(transparent)]
-    State(#[from] ApplyError),
 }
 
 /// A node that pulls.
@@ -303,16 +279,5 @@ fn is_settled(told: &Result<(), CallError>) -> bool {
     match told {
         Ok(()) => true,
         Err(error) => matches!(error.status(), Some(400 | 413 | 422)),
-    }
-}
-
-impl Converged {
-    /// Whether the node is as it should be.
-    pub(crate) fn is_good(&self) -> bool {
-        match self {
-            Self::Ended(report) => report.status == ApplyStatus::Complete,
-            Self::Renewed => true,
-            Self::NotFetched(_) | Self::Left(_) => false,
-        }
     }
 }

@@ -3,6 +3,7 @@
 
 mod client;
 mod converge;
+mod converged;
 mod enrol;
 mod failure;
 mod fitting;
@@ -18,7 +19,8 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-pub(crate) use converge::{Converged, Manner, PullError};
+pub(crate) use converge::Manner;
+pub(crate) use converged::{Converged, PullError};
 pub(crate) use enrol::enrol;
 pub use memory::ENROLMENT;
 pub(crate) use pace::Pace;

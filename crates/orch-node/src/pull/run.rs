@@ -8,7 +8,8 @@ use orch_model::{Config, Digest, Trigger};
 use rustix::process::{WaitOptions, wait};
 
 use super::client::{CallError, Client};
-use super::converge::{Converged, Depth, Pull, PullError};
+use super::converge::{Depth, Pull};
+use super::converged::{Converged, PullError};
 use super::memory::Known;
 use super::pace::jittered;
 use crate::error::in_full;

@@ -1,6 +1,6 @@
 //! A spec server as small as one can be: real TLS, real tokens and a ledger of them, and answers that a test can spoil.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,9 +8,13 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use orch_model::pull::{Enrolment, ErrorAnswer, NextTokens, NodeResult, Telling, WaitAnswer};
+use orch_model::pull::{
+    AGE_HEADER, Enrolment, ErrorAnswer, HOLDS_HEADER, HOST_KEY_HEADER, NextTokens, NodeResult, Telling,
+    WaitAnswer,
+};
 use orch_model::token::{self, Audience, Bearer, Chain, Claims, Code, Keyring, SigningKey, TokenId};
-use orch_model::{Digest, Identity, Mode};
+use orch_model::{Digest, Identity, KeyName, Mode, Parcel};
+use orch_secrets::Bundle;
 use rcgen::{CertificateParams, KeyPair, date_time_ymd};
 use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer};
 use rustls::server::{ClientHello, ResolvesServerCert};
@@ -18,7 +22,7 @@ use rustls::sign::CertifiedKey;
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use serde_json::{Value as Json, json};
 
-use crate::common::{json_of, role};
+use crate::common::{json_of, role, secrets};
 
 /// How long who waits is left waiting.
 const WAIT: Duration = Duration::from_secs(2);
@@ -88,6 +92,14 @@ pub(crate) enum Spoil {
     HangUp,
 }
 
+/// What a node says of itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Presence {
+    pub(crate) age: String,
+    pub(crate) host_key: String,
+    pub(crate) holds: String,
+}
+
 /// What the server has and has seen.
 pub(crate) struct Site {
     pub(crate) spec: Json,
@@ -99,7 +111,13 @@ pub(crate) struct Site {
     pub(crate) spoil_results: VecDeque<Spoil>,
     /// What becomes of the next who wait.
     pub(crate) spoil_waits: VecDeque<Spoil>,
+    /// The secrets that it has for the node.
+    pub(crate) secrets: BTreeMap<KeyName, String>,
+    /// What it sends in the place of those.
+    pub(crate) planted: Option<Parcel>,
     pub(crate) asked: Vec<(Instant, String)>,
+    /// What the node said of itself each time it asked for its configuration.
+    pub(crate) presences: Vec<Presence>,
     pub(crate) results: Vec<NodeResult>,
     pub(crate) progress: Vec<(Instant, String)>,
     pub(crate) refusals: Vec<String>,
@@ -118,6 +136,28 @@ impl Site {
     /// When somebody waited.
     pub(crate) fn waits(&self) -> Vec<Instant> {
         self.asked.iter().filter(|(_, path)| path.starts_with("/v1/wait/")).map(|(at, _)| *at).collect()
+    }
+
+    /// Gives the node something new, with secrets.
+    pub(crate) fn change_to(&mut self, site: &secrets::Site) {
+        self.spec = serde_json::to_value(site.config()).unwrap();
+        self.secrets = site.values.clone();
+        self.revision += 1;
+    }
+
+    /// What the node does not have yet, sealed for it.
+    fn parcel(&self, presence: &Presence) -> Option<Parcel> {
+        if self.planted.is_some() {
+            return self.planted.clone();
+        }
+        let mut bundle = Bundle::default();
+        for (name, value) in &self.secrets {
+            let held = secrets::held(value);
+            if !presence.holds.split(',').any(|digest| digest == held.digest.as_str()) {
+                bundle.insert(name.clone(), held);
+            }
+        }
+        (!bundle.is_empty()).then(|| bundle.pack(&presence.age.parse().unwrap()).unwrap())
     }
 
     /// Gives the node something new.
@@ -152,7 +192,10 @@ impl Server {
             spoil: VecDeque::new(),
             spoil_results: VecDeque::new(),
             spoil_waits: VecDeque::new(),
+            secrets: BTreeMap::new(),
+            planted: None,
             asked: Vec::new(),
+            presences: Vec::new(),
             results: Vec::new(),
             progress: Vec::new(),
             refusals: Vec::new(),
@@ -276,6 +319,7 @@ pub(crate) fn bytes(status: u16, headers: &str, body: &[u8]) -> Vec<u8> {
 struct Question {
     path: String,
     token: String,
+    presence: Presence,
     body: Vec<u8>,
 }
 
@@ -299,7 +343,12 @@ impl Question {
         let mut body = vec![0; header("content-length").parse().unwrap_or(0)];
         stream.read_exact(&mut body)?;
         let token = header("authorization").strip_prefix("Bearer ").unwrap().to_owned();
-        Ok(Some(Self { path: request.path.unwrap().to_owned(), token, body }))
+        let presence = Presence {
+            age: header(AGE_HEADER),
+            host_key: header(HOST_KEY_HEADER),
+            holds: header(HOLDS_HEADER),
+        };
+        Ok(Some(Self { path: request.path.unwrap().to_owned(), token, presence, body }))
     }
 
     fn answer(&self, shared: &Mutex<Site>) -> Spoil {
@@ -329,9 +378,13 @@ impl Question {
                     spec: Bearer::new(mint(Audience::Spec, generation + 1)),
                     report: Bearer::new(mint(Audience::Report, generation + 1)),
                 };
-                let answer = json!({
+                site.presences.push(self.presence.clone());
+                let mut answer = json!({
                     "spec": site.spec, "next": next, "pins": site.pins, "revision": site.revision,
                 });
+                if let Some(parcel) = site.parcel(&self.presence) {
+                    answer["parcel"] = json!(parcel);
+                }
                 Spoil::Raw(bytes(200, "", &to_json(&answer)))
             }
             "report/test.web%40here" => {

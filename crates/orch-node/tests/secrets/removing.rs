@@ -1,6 +1,7 @@
 //! Secrets that nobody asks for any more.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 
 use orch_model::ApplyStatus;
 
@@ -77,9 +78,11 @@ fn a_secret_that_moves_is_at_its_new_path_alone() {
     tree.folder("/run");
     tree.link("/var/run", "../run");
     tree.give(&Site::of(vec![secret("db", "/run/one/db")]));
-    // The same place by another name.
+    // The same place by another name: there is no moment in which it is not there.
+    let before = fs::metadata(tree.at("/run/one/db")).unwrap().ino();
     let report = tree.give(&Site::of(vec![secret("db", "/var/run/one/db")]));
     assert_eq!(report.status, ApplyStatus::Complete);
+    assert_eq!(fs::metadata(tree.at("/run/one/db")).unwrap().ino(), before);
     assert_eq!(tree.files_with(MARKER), ["/run/one/db"]);
     // Below what was a secret before.
     assert_eq!(tree.give(&Site::of(vec![secret("db", "/run/one/db/db")])).status, ApplyStatus::Complete);

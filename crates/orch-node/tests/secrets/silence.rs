@@ -52,7 +52,9 @@ fn nobody_but_root_looks_into_a_process_that_may_hold_secrets_and_its_programs_a
     let folder = tempfile::tempdir().unwrap();
     fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let program = folder.path().join("orch-node");
-    fs::copy(env!("CARGO_BIN_EXE_orch-node"), &program).unwrap();
+    // By another process: a program that any process still has open for writing cannot be run.
+    let copied = Command::new("cp").arg(env!("CARGO_BIN_EXE_orch-node")).arg(&program).status().unwrap();
+    assert!(copied.success());
     let mut command = Command::new(&program);
     if is_root() {
         let all = Command::new("chown").args(["-R", "61234:61234"]).arg(tree.at("/")).status().unwrap();

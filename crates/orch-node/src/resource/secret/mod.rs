@@ -146,7 +146,7 @@ impl Resource for Given {
             return Ok(Look::skip(accounts::NO_ACCOUNTS));
         }
         let owner = accounts::owner(node, &self.asked.owner)?;
-        // Before its value is asked for: where it has no place, nobody needs to bring it.
+        // Before its value is looked for: where it has no place, that is what is to be said.
         Place::of(node, self.path())?;
         let clear = self.values.of(node, &self.asked)?;
         Ok(Look::of(self.difference(node, &Value { clear, mode: self.mode, owner })?))
