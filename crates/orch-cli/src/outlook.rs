@@ -27,12 +27,12 @@ impl Outlook {
         goal: &Goal,
     ) -> Result<Self, Failure> {
         let plan = plan(&scene.fleet, observed, goal)?;
-        if let Some(objection) = nobody_to_fetch_from(&plan, &scene.fleet) {
-            return Ok(Self { plan, caveats: Vec::new(), objection: Some(objection) });
-        }
+        let unserved = nobody_to_fetch_from(&plan, &scene.fleet);
+        let unserved = unserved
+            .map(|failure| Obstacle { what: failure.to_string(), hint: failure.hint().unwrap_or_default() });
         let preflight = reach.preflight(&plan).await;
         let sealed = scene.sealed.iter().cloned().map(|TreasuryError { what, hint }| Obstacle { what, hint });
-        let obstacles: Vec<Obstacle> = sealed.chain(preflight.obstacles).collect();
+        let obstacles: Vec<Obstacle> = sealed.chain(unserved).chain(preflight.obstacles).collect();
         let objection = (!obstacles.is_empty()).then_some(Failure::Obstacles(obstacles));
         Ok(Self { plan, caveats: preflight.caveats, objection })
     }

@@ -75,7 +75,7 @@ pub fn parse<'a>(sources: &'a Sources, scope: Scope<'_>) -> Result<Catalog<'a>, 
 /// A secret that a file of the site mentions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mention {
-    /// Who mentions it: `spec `web``.
+    /// Who mentions it, in words.
     pub by: String,
     /// Where its value is.
     pub secret: SecretRef,

@@ -87,7 +87,7 @@ fn recipients(cli: &Cli, vault: &Vault, readers: &Readers, output: &Output) -> R
         documents.push(json!({ "file": file, "threshold": recipients.threshold, "recipients": readers }));
     }
     if text.is_empty() {
-        text = "there is no sops file below `secrets/`".to_owned();
+        text.push_str("there is no sops file below `secrets/`");
     }
     output.answer(&text, &documents);
     Ok(if is_whole { ExitCode::Done } else { ExitCode::Failed })
@@ -99,7 +99,7 @@ fn nodes(cli: &Cli, readers: &Readers) -> Result<Vec<Reads>, Failure> {
     let scene = Scene::of(cli, &manifest, &readers.placement, None)?;
     let reach = scene.reach();
     let observed = block_on(reach.during(async { Ok(reach.look().await) }))?;
-    let machines = observed.hosts.values().flat_map(|view| view.machines());
+    let machines = observed.hosts.values().flat_map(orch_plan::HostView::machines);
     let mut nodes = Vec::new();
     for machine in machines {
         let (Some(marks), Some(keys)) = (&machine.marks, machine.keys.known()) else { continue };

@@ -50,7 +50,7 @@ impl<'k> Keeper<'k> {
             // The rules first: a file that is encrypted anew by them later must not lose the reader again.
             if let Some(text) = self.rules()? {
                 let changed = add_recipient(&text, &file, &reader);
-                self.write_rules(&text, changed.map_err(|error| refused(&error, error.hint()))?)?;
+                self.write_rules(&text, &changed.map_err(|error| refused(&error, error.hint()))?)?;
             }
             if sops.recipients().iter().any(|known| known.is_same(&reader)) {
                 continue;
@@ -70,7 +70,7 @@ impl<'k> Keeper<'k> {
         let mut notes = Vec::new();
         if let Some(text) = self.rules()? {
             let changed = remove_recipient(&text, &reader);
-            self.write_rules(&text, changed.map_err(|error| refused(&error, error.hint()))?)?;
+            self.write_rules(&text, &changed.map_err(|error| refused(&error, error.hint()))?)?;
         }
         let failed = |error: orch_secrets::VaultError| refused(&error, &error.hint());
         for file in self.vault.files().map_err(failed)? {
@@ -137,7 +137,7 @@ impl<'k> Keeper<'k> {
         }
     }
 
-    fn write_rules(&self, before: &str, after: String) -> Result<(), TreasuryError> {
+    fn write_rules(&self, before: &str, after: &str) -> Result<(), TreasuryError> {
         if before == after { Ok(()) } else { self.write(RULES, after.as_bytes()) }
     }
 

@@ -77,14 +77,9 @@ fn files_of(config: &Config, vault: &Vault) -> BTreeSet<String> {
 /// Whether a recipient can read every file that holds a secret of a configuration. What cannot be looked at is told elsewhere.
 fn reads_all(config: &Config, vault: &Vault, recipient: &str) -> bool {
     let files = files_of(config, vault);
-    let reads = |file: &String| {
-        let sops = vault.file(file);
-        let reads = sops.as_ref().as_ref().map(|sops| {
-            let recipients = sops.recipients();
-            let reads = recipients.iter().any(|reader| reader.as_str() == recipient);
-            reads
-        });
-        reads.unwrap_or(true)
+    let reads = |file: &String| match vault.file(file).as_ref() {
+        Ok(sops) => sops.recipients().iter().any(|reader| reader.as_str() == recipient),
+        Err(_) => true,
     };
     files.iter().all(reads)
 }

@@ -146,7 +146,7 @@ impl Vault {
         opened.secret(&spot.path)?;
         let digest = opened.digest(&spot.path, context);
         let digest = digest.ok_or(VaultError::NoValue { file: spot.file, path: spot.path })?;
-        let text: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+        let text = digest.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"));
         Ok(text.parse().expect("16 bytes are 32 hexadecimal digits"))
     }
 }

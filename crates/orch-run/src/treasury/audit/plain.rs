@@ -84,7 +84,7 @@ fn place(bytes: &[u8], sign: &str) -> Option<usize> {
     let follows = behind.iter().skip_while(|byte| byte.is_ascii_whitespace() || **byte == b'\\');
     let length =
         follows.take_while(|byte| byte.is_ascii_alphanumeric() || b"+/=,:-\n\r".contains(byte)).count();
-    (length >= 16).then(|| 1 + bytes[..at].iter().filter(|byte| **byte == b'\n').count())
+    (length >= 16).then(|| bytes[..at].split(|byte| *byte == b'\n').count())
 }
 
 #[cfg(test)]
