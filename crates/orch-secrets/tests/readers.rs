@@ -112,6 +112,19 @@ fn what_cannot_be_renewed_whole_is_not_renewed_at_all() {
 }
 
 #[test]
+fn a_file_for_kinds_that_never_open_here_says_so() {
+    let both = identities();
+    let text = sealed("r.yaml", FILES[0].1, &both[..1]);
+    let recipient = both[0].recipient().to_string();
+    for other in ["ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAABgQ", "age1pq1qqqq", "age1yubikey1qqqq"] {
+        let file = parse("r.yaml", text.replace(&recipient, other).as_bytes());
+        let refused = file.open(&Keyring::of([both[1].clone()])).unwrap_err();
+        assert!(refused.to_string().contains(other), "{refused}");
+        assert!(refused.hint().unwrap().contains("none of its recipients is of a kind"), "{refused}");
+    }
+}
+
+#[test]
 fn a_value_is_set_only_where_it_will_be_encrypted_and_is_one() {
     let both = identities();
     let ring = Keyring::of([both[0].clone()]);

@@ -6,7 +6,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use orch_secrets::keyring::SshKeyError;
-use orch_secrets::{Format, KeyPath, Keyring, Reader, ReaderKind, SopsFile, ssh_to_age};
+use orch_secrets::seal::Identity;
+use orch_secrets::{Format, KeyPath, Keyring, Opened, Reader, ReaderKind, Secret, SopsFile, ssh_to_age};
 
 fn vector(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors").join(name)
@@ -30,6 +31,12 @@ fn files_of_sops_open_to_what_sops_prints() {
         let plain = fs::read(vector(&format!("{name}.plain"))).unwrap();
         assert_eq!(String::from_utf8_lossy(ours.expose()), String::from_utf8_lossy(&plain), "{name}");
     }
+}
+
+#[test]
+fn keys_and_files_can_be_shared_by_threads() {
+    fn is_shared<T: Send + Sync>() {}
+    is_shared::<(Keyring, SopsFile, Opened, Secret, Identity)>();
 }
 
 #[test]

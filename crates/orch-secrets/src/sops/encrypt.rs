@@ -210,9 +210,6 @@ fn metadata(groups: &[Vec<Wrapped>], policy: &Policy, last_modified: &str, mac: 
 pub(crate) fn same(a: &Value, b: &Value) -> bool {
     match (&a.data, &b.data) {
         (Data::List(a), Data::List(b)) => {
-            let items = |items: &'_ [Value]| {
-                items.iter().filter(|item| !item.is_comment()).cloned().collect::<Vec<_>>()
-            };
             let (a, b) = (items(a), items(b));
             a.len() == b.len() && a.iter().zip(&b).all(|(a, b)| same(a, b))
         }
@@ -223,4 +220,8 @@ pub(crate) fn same(a: &Value, b: &Value) -> bool {
         // JSON does not tell 3 from 3.0, nor do the bytes that sops encrypts.
         _ => a.plain_bytes().is_some() && a.plain_bytes() == b.plain_bytes(),
     }
+}
+
+fn items(items: &[Value]) -> Vec<&Value> {
+    items.iter().filter(|item| !item.is_comment()).collect()
 }

@@ -159,6 +159,10 @@ impl SopsError {
         match self {
             Self::NotSops { .. } => Some("encrypt it with `sops encrypt --in-place`"),
             Self::Truncated { .. } => Some("take the whole file from version control"),
+            Self::NoIdentity { recipients, .. } if !recipients.iter().any(Reader::is_writable) => Some(
+                "none of its recipients is of a kind that opens here, which are `age1…` of X25519 and `ssh-ed25519`; \
+                 add one with `sops updatekeys`",
+            ),
             Self::NoIdentity { .. } | Self::TooFewGroups { .. } => Some(
                 "set SOPS_AGE_KEY_FILE, or have the file encrypted for a key of yours with `sops updatekeys`",
             ),

@@ -206,19 +206,14 @@ fn read(file: &str, format: Format, text: &[u8]) -> Result<Documents, SopsError>
     documents.map_err(|fault| fault.of(file, text))
 }
 
-/// JSON that is not JSON at its very end was cut there.
+/// JSON that begins and does not end was cut. A file of any other kind that is not JSON was never encrypted.
 fn cut_short(error: SopsError, format: Format, text: &[u8]) -> SopsError {
-    match &error {
-        SopsError::Malformed { file, .. }
-            if matches!(format, Format::Json | Format::Binary) && !text.is_empty() =>
-        {
-            let is_map = text.trim_ascii_start().starts_with(b"{");
-            if is_map && !text.trim_ascii_end().ends_with(b"}") {
-                SopsError::Truncated { file: file.clone() }
-            } else {
-                error
-            }
-        }
+    let SopsError::Malformed { file, .. } = &error else { return error };
+    let begins = text.trim_ascii_start().starts_with(b"{");
+    let ends = text.trim_ascii_end().ends_with(b"}");
+    match format {
+        Format::Json | Format::Binary if begins && !ends => SopsError::Truncated { file: file.clone() },
+        Format::Binary if !begins => SopsError::NotSops { file: file.clone() },
         _ => error,
     }
 }

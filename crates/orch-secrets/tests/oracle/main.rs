@@ -7,6 +7,7 @@ mod cells;
 mod find;
 mod keys;
 mod program;
+mod random;
 mod writes;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
