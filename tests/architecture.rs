@@ -15,12 +15,23 @@ const EDGES: [(&str, &[&str]); 9] = [
     ("orch-model", &[]),
     ("orch-plan", &["orch-model"]),
     ("orch-dag", &[]),
-    ("orch-run", &["orch-dag", "orch-model", "orch-plan", "orch-run"]),
+    ("orch-run", &["orch-dag", "orch-model", "orch-plan", "orch-run", "orch-secrets"]),
     ("orch-secrets", &["orch-model"]),
     ("orch-node", &["orch-model", "orch-secrets"]),
     ("orch-providers", &["orch-model", "orch-node", "orch-plan", "orch-run"]),
-    ("orch-server", &["orch-model", "orch-node", "orch-run"]),
-    ("orch-cli", &["orch-model", "orch-node", "orch-plan", "orch-providers", "orch-run", "orch-server"]),
+    ("orch-server", &["orch-model", "orch-node", "orch-run", "orch-secrets"]),
+    (
+        "orch-cli",
+        &[
+            "orch-model",
+            "orch-node",
+            "orch-plan",
+            "orch-providers",
+            "orch-run",
+            "orch-secrets",
+            "orch-server",
+        ],
+    ),
 ];
 
 /// Crates that see no file, variable, clock or network, and what they may use from outside.

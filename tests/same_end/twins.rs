@@ -2,7 +2,7 @@
 
 use std::process::Output;
 
-use orch_model::{ApplyReport, ApplyStatus, Mode};
+use orch_model::{ApplyReport, ApplyStatus, Delivery, Mode};
 use serde_json::Value as Json;
 use tempfile::TempDir;
 
@@ -69,8 +69,9 @@ impl Twins {
     }
 
     fn push(&self) -> ApplyReport {
-        let config = serde_json::to_vec(&self.site.resolve()).unwrap();
-        read(&self.pushed, &self.pushed.run(&["push"], &config))
+        let delivery = Delivery { config: self.site.resolve(), parcel: None };
+        let delivery = serde_json::to_vec(&delivery).unwrap();
+        read(&self.pushed, &self.pushed.run(&["push"], &delivery))
     }
 
     fn fetch(&self) -> ApplyReport {
@@ -91,7 +92,9 @@ fn alike(report: &ApplyReport) -> ApplyReport {
 /// The report that the program printed; its exit code must say the same.
 fn read(machine: &Machine, output: &Output) -> ApplyReport {
     let said = String::from_utf8_lossy(&output.stderr);
-    let report: Result<ApplyReport, _> = serde_json::from_slice(&output.stdout);
+    // Before it, one that is pushed to says by what it is known.
+    let last = output.stdout.trim_ascii_end().rsplit(|byte| *byte == b'\n').next();
+    let report: Result<ApplyReport, _> = serde_json::from_slice(last.unwrap_or_default());
     let report = report.unwrap_or_else(|error| unreachable!("{error}: {said}"));
     let is_complete = report.status == ApplyStatus::Complete;
     assert_eq!(output.status.code(), Some(i32::from(!is_complete)), "{said}");

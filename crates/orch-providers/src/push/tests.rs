@@ -285,15 +285,15 @@ fn keys() -> NodeKeys {
     NodeKeys { age: format!("age1{}", "q".repeat(58)).parse().unwrap(), host_key: None, settled: true }
 }
 
-fn lacks(names: &str) -> Result<Ended, &'static str> {
-    Ok(ended(6, &format!("{}{{\"lacking\":[{names}]}}\n", line(&keys()))))
+fn lacks(names: &str) -> Ended {
+    ended(6, &format!("{}{{\"lacking\":[{names}]}}\n", line(&keys())))
 }
 
 #[tokio::test]
 async fn a_node_that_lacks_secrets_is_given_those_and_no_others() {
     let config = config("");
     let done = Ok(ended(0, &(line(&keys()) + &line(&report(&config, vec![], None)))));
-    let node = Node::answering([lacks(r#""db","api""#), done]);
+    let node = Node::answering([Ok(lacks(r#""db","api""#)), done]);
     let configured = node.configure(&there(), &config).await.unwrap();
     assert_eq!((configured.changed, configured.keys), (false, Some(keys())));
     assert_eq!(node.asked(), ["push", "push"]);
@@ -304,7 +304,7 @@ async fn a_node_that_lacks_secrets_is_given_those_and_no_others() {
 
 #[tokio::test]
 async fn one_that_still_lacks_them_is_a_failure_and_not_asked_for_ever() {
-    let node = Node::answering([lacks(r#""db""#), lacks(r#""db""#)]);
+    let node = Node::answering([Ok(lacks(r#""db""#)), Ok(lacks(r#""db""#))]);
     let failed = node.configure(&there(), &config("")).await.unwrap_err();
     assert!(failed.to_string().contains("it still lacks secrets that it was given"), "{failed}");
     assert_eq!(node.asked(), ["push", "push"]);
@@ -312,7 +312,7 @@ async fn one_that_still_lacks_them_is_a_failure_and_not_asked_for_ever() {
 
 #[tokio::test]
 async fn a_secret_that_cannot_be_opened_says_so_and_what_to_do() {
-    let node = Node::answering([lacks(r#""gone""#)]);
+    let node = Node::answering([Ok(lacks(r#""gone""#))]);
     let failed = node.configure(&there(), &config("")).await.unwrap_err();
     assert!(failed.to_string().contains("it is gone (bring it back)"), "{failed}");
     assert_eq!(node.asked(), ["push"]);
