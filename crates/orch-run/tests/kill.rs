@@ -254,7 +254,7 @@ impl Cell {
             }
             (Wrong::FailBefore, true) => assert!(is_made_known, "what was not done is a failure: {report}"),
             (wrong, is_done) => {
-                assert!(!is_done && wrong != Wrong::LoseAnswer, "only a lost answer is no failure: {report}")
+                assert!(!is_done && wrong != Wrong::LoseAnswer, "only a lost answer is no failure: {report}");
             }
         }
     }

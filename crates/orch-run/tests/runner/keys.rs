@@ -55,10 +55,13 @@ struct Doorman {
 
 impl Doorman {
     fn note(&self, word: &str, recipient: &AgeRecipient) -> Result<Vec<String>, TreasuryError> {
-        if std::mem::take(&mut *self.refuses.lock().unwrap()) {
+        if std::mem::take(&mut *self.refuses.lock().expect("nobody panics while holding this")) {
             return Err(TreasuryError { what: "the file is gone".into(), hint: "bring it back".into() });
         }
-        self.said.lock().unwrap().push(format!("{word} {}", &recipient.as_str()[..5]));
+        self.said
+            .lock()
+            .expect("nobody panics while holding this")
+            .push(format!("{word} {}", &recipient.as_str()[..5]));
         Ok(vec![format!("{word} it")])
     }
 }
@@ -87,8 +90,11 @@ async fn a_node_that_is_to_be_destroyed_is_shown_out_first_and_stays_where_that_
     let doorman = Arc::new(Doorman::default());
     let driver = Driver { treasury: Arc::clone(&doorman) as _, ..Driver::of(&world) };
     driver.create(&fleet).await;
-    assert!(doorman.said.lock().unwrap().is_empty(), "its spec does not say that it reads sops files");
-    *doorman.refuses.lock().unwrap() = true;
+    assert!(
+        doorman.said.lock().expect("nobody panics while holding this").is_empty(),
+        "its spec does not say that it reads sops files"
+    );
+    *doorman.refuses.lock().expect("nobody panics while holding this") = true;
     let report = driver.destroy(&fleet).await;
     assert_eq!((report.exit_code, world.world().machines.len()), (Some(ExitCode::Failed), 1), "{report}");
     assert!(report.to_string().contains("bring it back"), "{report}");
