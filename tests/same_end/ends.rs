@@ -86,8 +86,8 @@ fn inside(root: &Path, path: &Path) -> Inside {
     let name = path.strip_prefix(OWN).ok().and_then(Path::file_name).and_then(OsStr::to_str);
     match name {
         Some("complete.json" | "failed.json") => Inside::Own(report(root, &bytes)),
-        // Each machine makes its own.
-        Some(name @ ("age.key" | "keys.json")) => Inside::Own(format!("its {name}").into()),
+        // Each machine makes its own, and what it holds is encrypted to them.
+        Some(name @ ("age.key" | "keys.json" | "secrets.age")) => Inside::Own(format!("its {name}").into()),
         Some("apply.lock") => Inside::Own(signature(&bytes)),
         Some("apply.log") => Inside::Own(without_root(root, &String::from_utf8_lossy(&bytes)).into()),
         // `spec.json` among them: both have the very same bytes of the configuration.

@@ -74,7 +74,7 @@ fn what_fails_half_way_fails_alike() {
         json!({ "files": [{ "path": "/srv/a", "content": "a", "owner": "nobody-here" }] }),
         json!({ "platform": { "packages": ["nonsense", "htop"], "services": { "enable": ["ghost"] } } }),
         json!({ "config": { "timezone": "Mars/Olympus" } }),
-        json!({ "secrets": [{ "name": "key", "path": "/run/key" }] }),
+        json!({ "secrets": [{ "name": "key", "path": "/proc/key" }] }),
         user("staff"),
         file("/etc/hostname"),
         file("/proc/version"),

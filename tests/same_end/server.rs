@@ -6,7 +6,6 @@ use std::sync::LazyLock;
 use orch_model::pull::Enrolment;
 use orch_model::{Mode, SpecName};
 use orch_run::StateDir;
-use orch_secrets::Identities;
 use orch_server::{InOffice, Limits, Minter, ServerFolder, SitePlace, nobody, system_clock};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
@@ -30,7 +29,8 @@ impl Server {
         let state = TempDir::new().unwrap();
         let folder =
             ServerFolder::of(&StateDir::locate(Some(state.path())).unwrap(), &"lab".parse().unwrap());
-        let place = SitePlace { root: site.root.clone(), manifest: None, identities: Identities::default() };
+        let place =
+            SitePlace { root: site.root.clone(), manifest: None, identities: site.identities.clone() };
         let _runtime = RUNTIME.enter();
         let office = InOffice::enter(&folder, place, Limits::default(), system_clock(), nobody());
         let office = office.unwrap().unwrap();

@@ -4,6 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use orch_model::{Config, Identity, Mode, Request, Scope, parse, resolve};
+use orch_run::know_secrets;
+use orch_secrets::sops::{Policy, encrypt};
+use orch_secrets::{Format, Identities, Keyring, Reader, Vault, seal};
 use serde_json::{Value as Json, json};
 
 /// What a site says: its files, with a random part in each.
@@ -40,12 +43,23 @@ pub(crate) const KEYS: [&str; 3] = [
 pub(crate) struct Site {
     pub(crate) root: PathBuf,
     pub(crate) node: Identity,
+    /// Who opens its secrets.
+    pub(crate) identities: Identities,
 }
+
+/// The values that a spec may mention, by their names.
+const SECRETS: &str =
+    r#"{ "key": "hunter2", "token": "a longer one, with \u00fc and\n a line", "empty": "" }"#;
 
 impl Site {
     pub(crate) fn write(plot: &Plot, root: PathBuf) -> Self {
         let node = format!("m.{}@h", plot.node).parse().unwrap();
-        let site = Self { root, node };
+        let identity = seal::Identity::generate();
+        let policy = Policy::of([Reader::from(identity.recipient())]);
+        let identities = Identities::of(Keyring::of([identity]));
+        let site = Self { root, node, identities };
+        let sealed = encrypt("secrets/all.json", Format::Json, SECRETS.as_bytes(), &policy).unwrap();
+        site.put_bytes("secrets/all.json", &sealed);
         site.put("site.json", &plot.site);
         site.put("hosts/h.json", &plot.host);
         site.put("presets/small.json", &json!({ "cores": 1, "memory": 512, "disk": 1 }));
@@ -80,16 +94,27 @@ impl Site {
         let catalog = parse(&sources, Scope::Manifest { name, host: Some(host) });
         let catalog = catalog.unwrap_or_else(|problems| unreachable!("{problems}"));
         let request = Request { manifest: name.clone(), host: Some(host.clone()), mode: Some(Mode::Push) };
-        let fleet = resolve(&catalog, &request).unwrap_or_else(|problems| unreachable!("{problems}"));
+        let fleet = resolve(&catalog, &request);
+        let mut fleet = fleet.unwrap_or_else(|problems| unreachable!("{problems}"));
+        let problems = know_secrets(&mut fleet, &self.vault(), |_| true);
+        assert!(problems.is_empty(), "{problems:?}");
         fleet.nodes.into_iter().find(|node| node.identity == self.node).unwrap().config.unwrap()
     }
 
+    pub(crate) fn vault(&self) -> Vault {
+        Vault::new(&self.root, self.identities.clone())
+    }
+
     fn put(&self, path: &str, value: &Json) {
+        self.put_bytes(path, value.to_string().as_bytes());
+    }
+
+    fn put_bytes(&self, path: &str, bytes: &[u8]) {
         let path = self.root.join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         // In one step, so that a server that watches never reads half of it.
         let draft = Path::new(&self.root).join(".draft");
-        fs::write(&draft, value.to_string()).unwrap();
+        fs::write(&draft, bytes).unwrap();
         fs::rename(draft, path).unwrap();
     }
 }

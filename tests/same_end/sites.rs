@@ -230,11 +230,23 @@ fn content() -> impl Strategy<Value = String> {
     ]
 }
 
+/// Secrets at places in memory and on the disk, and for somebody whom there may not be.
+fn secrets(temper: Temper) -> impl Strategy<Value = Json> {
+    let all = [
+        json!({ "name": "key", "path": "/run/key" }),
+        json!({ "name": "token", "path": "/etc/app/token", "mode": "0440" }),
+        json!({ "name": "other", "from": "secret:secrets/all.json#key", "path": "/run/secrets/other" }),
+        json!({ "name": "empty", "path": "/run/secrets/empty", "mode": "0644" }),
+        json!({ "name": "theirs", "from": "secret:token", "path": "/run/theirs", "owner": "nobody-here" }),
+    ];
+    let count = if matches!(temper, Temper::Wild) { all.len() } else { all.len() - 1 };
+    subsequence(all[..count].to_vec(), 0..=count).prop_map(|secrets| json!(secrets))
+}
+
 /// What is not done yet and said so, what fails, and what is looked at in the end.
 fn rest(temper: Temper) -> impl Strategy<Value = Map<String, Json>> {
     let nixos = option::weighted(0.1, Just(json!({ "modules": ["a.nix"] })));
-    let secrets = option::weighted(0.1, Just(json!([{ "name": "key", "path": "/run/key" }])))
-        .prop_map(move |secrets| secrets.filter(|_| matches!(temper, Temper::Wild)));
+    let secrets = option::weighted(0.3, secrets(temper));
     let health = option::weighted(0.2, Just(json!([{ "command": ["true"] }])));
     let run = option::of((1_u32..90).prop_map(|minutes| json!({ "interval": format!("{minutes}m") })));
     (nixos, secrets, health, run).prop_map(|(nixos, secrets, health, run)| {

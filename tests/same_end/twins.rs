@@ -2,7 +2,8 @@
 
 use std::process::Output;
 
-use orch_model::{ApplyReport, ApplyStatus, Delivery, Mode};
+use orch_model::{ApplyReport, ApplyStatus, Delivery, Lacking, Mode, NodeKeys};
+use orch_run::{SiteTreasury, Treasury as _};
 use serde_json::Value as Json;
 use tempfile::TempDir;
 
@@ -69,9 +70,21 @@ impl Twins {
     }
 
     fn push(&self) -> ApplyReport {
-        let delivery = Delivery { config: self.site.resolve(), parcel: None };
-        let delivery = serde_json::to_vec(&delivery).unwrap();
-        read(&self.pushed, &self.pushed.run(&["push"], &delivery))
+        let config = self.site.resolve();
+        let run = |parcel| {
+            let delivery = Delivery { config: config.clone(), parcel };
+            self.pushed.run(&["push"], &serde_json::to_vec(&delivery).unwrap())
+        };
+        let mut output = run(None);
+        // It lacks secrets, and says which, after what can be encrypted to it.
+        if output.status.code() == Some(6) {
+            let mut lines = output.stdout.split(|byte| *byte == b'\n');
+            let keys: NodeKeys = serde_json::from_slice(lines.next().unwrap()).unwrap();
+            let Lacking { lacking } = serde_json::from_slice(lines.next().unwrap()).unwrap();
+            let treasury = SiteTreasury::new(self.site.vault(), "unused".into());
+            output = run(Some(treasury.pack(&config, &lacking, &keys.age).unwrap()));
+        }
+        read(&self.pushed, &output)
     }
 
     fn fetch(&self) -> ApplyReport {
