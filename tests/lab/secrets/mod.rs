@@ -1,6 +1,7 @@
 //! Secrets from the sops files of a site to the memory of a node, over whole lives: where they come to be, where they never
 //! do, and who can open what.
 
+mod children;
 mod needles;
 mod places;
 mod poison;
