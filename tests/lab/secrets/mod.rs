@@ -3,8 +3,10 @@
 
 mod children;
 mod needles;
+mod neighbours;
 mod places;
 mod poison;
+mod preflight;
 mod scene;
 mod watch;
 
