@@ -2,6 +2,7 @@
 //! do, and who can open what.
 
 mod children;
+mod delivery;
 mod needles;
 mod neighbours;
 mod places;

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use orch_secrets::seal::Identity;
 use orch_secrets::sops::{Policy, encrypt};
-use orch_secrets::{Format, Reader};
+use orch_secrets::{Format, Keyring, Reader, Secret, SopsFile};
 
 use crate::common::{Lab, Outcome, Running, TIMEOUTS, node, spec};
 
@@ -57,12 +57,23 @@ impl Hoard {
         readers: impl IntoIterator<Item = Reader>,
     ) {
         let text = encrypt(file, Format::of(file), plain.as_ref(), &Policy::of(readers)).unwrap();
-        let path = self.lab.site.join(file);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        // As an editor does, so that nobody who looks at the same moment sees half of it.
+        fs::create_dir_all(self.lab.site.join(file).parent().unwrap()).unwrap();
+        self.replace(file, &text);
+    }
+
+    /// Changes one value of a sops file, as an editor for such files does: everything else of it stays as it is.
+    pub(super) fn edit(&self, file: &str, path: &str, value: &str) {
+        let place = self.lab.site.join(file);
+        let sops = SopsFile::parse(file, &fs::read(&place).unwrap()).unwrap();
+        let (ring, value) = (Keyring::of([self.owner.clone()]), Secret::from(value.to_owned()));
+        self.replace(file, &sops.set(&ring, &path.parse().unwrap(), &value).unwrap());
+    }
+
+    /// Writes a file of the site whole, so that nobody who looks at the same moment sees half of it.
+    pub(super) fn replace(&self, file: &str, text: &[u8]) {
         let draft = self.beside("draft");
         fs::write(&draft, text).unwrap();
-        fs::rename(draft, path).unwrap();
+        fs::rename(draft, self.lab.site.join(file)).unwrap();
     }
 
     /// Has the spec of every node ask for these, a line each.
