@@ -3,6 +3,7 @@
 
 mod children;
 mod delivery;
+mod identity;
 mod needles;
 mod neighbours;
 mod places;

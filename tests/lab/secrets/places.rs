@@ -29,17 +29,20 @@ pub(super) fn below(needles: &Needles, folder: &Path, passed: &[&Path]) -> BTree
 
 /// What of it is on the disk of a running machine: in its raw bytes where it has one with a size, and in its files.
 pub(super) fn on_disk(needles: &Needles, lab: &Lab, machine: &str) -> BTreeSet<String> {
-    let root = lab.root(machine);
-    syncfs(File::open(root.join("var/lib/orch")).unwrap()).unwrap();
-    let mut found = BTreeSet::new();
-    for top in disks(lab, machine) {
-        found.extend(below(needles, &root.join(top.trim_start_matches('/')), &[]));
-    }
+    let mut found = in_files(needles, lab, machine);
     let image = lab.machine(machine).join("disk.img");
     if image.exists() {
+        syncfs(File::open(lab.root(machine).join("var/lib/orch")).unwrap()).unwrap();
         found.extend(in_file(needles, &image));
     }
     found
+}
+
+/// What of it is in the files on the disk of a running machine: not in what was removed from there.
+pub(super) fn in_files(needles: &Needles, lab: &Lab, machine: &str) -> BTreeSet<String> {
+    let root = lab.root(machine);
+    let tops = disks(lab, machine).into_iter().map(|top| root.join(top.trim_start_matches('/')));
+    tops.flat_map(|top| below(needles, &top, &[])).collect()
 }
 
 /// What of it is in the memory that a running machine has as files.
