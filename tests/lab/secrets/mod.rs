@@ -9,6 +9,7 @@ mod neighbours;
 mod places;
 mod poison;
 mod preflight;
+mod readers;
 mod scene;
 mod watch;
 

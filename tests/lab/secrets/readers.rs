@@ -1,0 +1,188 @@
+//! Nodes that read sops files themselves: they become recipients when they are made, and what they knew opens nothing when
+//! they are gone.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::time::Duration;
+
+use orch_secrets::seal::Identity;
+use orch_secrets::{Keyring, SopsFile};
+
+use super::scene::{Hoard, asking, reader};
+use super::{CREATE, DESTROY, NEEDS, STATUS};
+use crate::common::{assert_nothing_is_left, assert_nothing_stays, lacks, wait_until};
+
+const FILE: &str = "secrets/app.yaml";
+const PLAIN: &str = "# of the app\none: value of one\ntwo:\n  deep: value of two\n";
+
+/// A site whose nodes read the file that holds their secrets themselves, with rules that people have written in.
+fn hoard(nodes: &[&str]) -> Hoard {
+    let hoard = Hoard::with_nodes(nodes);
+    hoard.keep(FILE, PLAIN);
+    hoard.keep("secrets/other.yaml", "foreign: value of nobody here\n");
+    let spec = asking("as wanted", &["name: one, path: /run/secrets/one"]);
+    hoard.lab.write("specs/plain.yaml", &format!("{spec}enroll_recipient: true\n"));
+    hoard.lab.write(".sops.yaml", &rules(&hoard));
+    hoard
+}
+
+fn rules(hoard: &Hoard) -> String {
+    format!(
+        "# Who may read what.\ncreation_rules:\n  # What nodes read.\n  - path_regex: secrets/app\\.yaml$\n    age:\n      \
+         - {0} # the one who runs it\n  # Everything else.\n  - path_regex: secrets/.*\n    age: {0}\n",
+        hoard.reader()
+    )
+}
+
+fn text(hoard: &Hoard, file: &str) -> String {
+    fs::read_to_string(hoard.lab.site.join(file)).unwrap()
+}
+
+/// What can be read of a file with an identity, by its paths.
+fn read_with(hoard: &Hoard, file: &str, identity: &Identity) -> Option<BTreeMap<String, Vec<u8>>> {
+    let sops = SopsFile::parse(file, text(hoard, file).as_bytes()).unwrap();
+    let opened = sops.open(&Keyring::of([identity.clone()])).ok()?;
+    let value = |path| opened.secret(path).unwrap().expose().to_vec();
+    Some(sops.paths().iter().map(|path| (path.to_string(), value(path))).collect())
+}
+
+/// The lines of a file that hold values, as they are encrypted.
+fn values(hoard: &Hoard, file: &str) -> Vec<String> {
+    let all = text(hoard, file);
+    let body = all.split("\nsops:").next().unwrap();
+    body.lines().filter(|line| line.contains("ENC[")).map(str::to_owned).collect()
+}
+
+/// The identity of a node, as it is inside of it.
+fn identity(hoard: &Hoard, machine: &str) -> Identity {
+    let file = hoard.lab.root(machine).join("var/lib/orch/age.key");
+    fs::read_to_string(file).unwrap().parse().unwrap()
+}
+
+#[track_caller]
+fn assert_reads(hoard: &Hoard, machine: &str) -> Identity {
+    let node = identity(hoard, machine);
+    let found = read_with(hoard, FILE, &node);
+    assert_eq!(found, read_with(hoard, FILE, &hoard.owner), "{machine} reads what its owner reads");
+    assert_eq!(found.unwrap()["one"], b"value of one");
+    assert!(read_with(hoard, "secrets/other.yaml", &node).is_none(), "and no other file");
+    assert!(text(hoard, ".sops.yaml").contains(reader(&node).as_str()), "{}", text(hoard, ".sops.yaml"));
+    node
+}
+
+#[test]
+fn a_node_that_reads_files_itself_is_let_in_when_it_is_made_and_shown_out_when_it_is_destroyed() {
+    if lacks(&NEEDS) {
+        return;
+    }
+    let hoard = hoard(&["a"]);
+    let (encrypted, written) = (values(&hoard, FILE), text(&hoard, ".sops.yaml"));
+    hoard.orch(CREATE).ends_with(0).never_says("value of");
+    let node = assert_reads(&hoard, "lab-a");
+    assert_eq!(values(&hoard, FILE), encrypted, "the values themselves were not touched");
+    for line in written.lines() {
+        assert!(
+            text(&hoard, ".sops.yaml").contains(line),
+            "`{line}` is kept: {}",
+            text(&hoard, ".sops.yaml")
+        );
+    }
+    let readable = text(&hoard, FILE);
+    hoard.orch(CREATE).ends_with(0).every_node_is("unchanged");
+    assert_eq!(text(&hoard, FILE), readable, "a second time changes nothing");
+
+    let gone = hoard.orch(DESTROY).ends_with(0).never_says("value of");
+    let told = gone.says(FILE).says("one").says("two.deep");
+    drop(told);
+    assert_eq!(text(&hoard, ".sops.yaml"), written, "the rules are as they were");
+    assert!(!text(&hoard, FILE).contains(reader(&node).as_str()));
+    assert!(read_with(&hoard, FILE, &node).is_none());
+    assert!(read_with(&hoard, FILE, &hoard.owner).is_some());
+    // Who kept the old file kept its key: nothing of the new one is encrypted by that.
+    let new = values(&hoard, FILE);
+    assert!(new.len() == encrypted.len() && new.iter().zip(&encrypted).all(|(new, old)| new != old));
+    let stolen = stolen(&readable, &text(&hoard, FILE));
+    let stolen = SopsFile::parse(FILE, stolen.as_bytes()).unwrap();
+    assert!(stolen.open(&Keyring::of([node])).is_err(), "the old key opens nothing of the new values");
+    assert_nothing_is_left(&hoard.lab);
+}
+
+/// A file with the new values under the old key, as one would make it who kept that.
+fn stolen(old: &str, new: &str) -> String {
+    let (values, metadata) = (new.split("\nsops:").next().unwrap(), old.split_once("\nsops:").unwrap().1);
+    format!("{values}\nsops:{metadata}")
+}
+
+#[test]
+fn nodes_that_are_made_on_two_hosts_at_once_are_both_let_in() {
+    if lacks(&NEEDS) {
+        return;
+    }
+    let hoard = hoard(&["a"]);
+    hoard.lab.write("hosts/mother.yaml", "provider: local\nimages: { \"*\": this-machine }\n");
+    for verb in ["create", "destroy --yes"] {
+        let runs = ["father", "mother"].map(|host| hoard.start(&format!("{verb} -M lab -H {host}")));
+        for run in runs {
+            run.end().ends_with(0);
+        }
+        let rules = text(&hoard, ".sops.yaml");
+        let sops = SopsFile::parse(FILE, text(&hoard, FILE).as_bytes()).unwrap();
+        let count = if verb == "create" { 3 } else { 1 };
+        assert_eq!(sops.recipients().iter().count(), count, "after {verb}: {}", text(&hoard, FILE));
+        assert_eq!(rules.matches("age1").count(), count + 1, "after {verb}: {rules}");
+        assert!(sops.recipients().iter().all(|reader| rules.contains(reader.as_str())), "{rules}");
+        if verb == "create" {
+            assert_reads(&hoard, "lab-a");
+        }
+    }
+    assert_eq!(text(&hoard, ".sops.yaml"), rules(&hoard));
+    assert_nothing_is_left(&hoard.lab);
+}
+
+#[test]
+fn a_driver_that_is_killed_while_it_lets_somebody_in_or_shows_somebody_out_is_healed_by_running_it_again() {
+    if lacks(&NEEDS) {
+        return;
+    }
+    let count = if std::env::var_os("ORCH_LAB_FULL").is_some() { 20 } else { 4 };
+    for number in 0..count {
+        let hoard = hoard(&["a"]);
+        let cut = |words: &str, sign: &str, later: u64| {
+            let mut run = hoard.start(words);
+            wait_until("it is at it", || run.said().contains(sign) || run.has_ended());
+            std::thread::sleep(Duration::from_millis(later));
+            run.cut_off();
+        };
+        cut("create -M lab -H father", "applying configuration", 150 + 200 * number / count);
+        hoard.orch(CREATE).ends_with(0);
+        let node = assert_reads(&hoard, "lab-a");
+        hoard.orch(STATUS).ends_with(0).every_node_is("as-wanted");
+        let before = read_with(&hoard, FILE, &hoard.owner).unwrap();
+        cut("destroy -M lab -H father --yes", "begins", 60 * number / count);
+        hoard.orch(DESTROY).ends_with(0);
+        assert_eq!(text(&hoard, ".sops.yaml"), rules(&hoard), "round {number}");
+        assert!(read_with(&hoard, FILE, &node).is_none(), "round {number}");
+        assert_eq!(read_with(&hoard, FILE, &hoard.owner).unwrap(), before, "no value was lost");
+        let strays = fs::read_dir(hoard.lab.site.join("secrets")).unwrap().flatten();
+        let strays: Vec<_> = strays.map(|entry| entry.file_name()).collect();
+        assert_eq!(strays.len(), 2, "nothing is left beside the files: {strays:?}");
+        assert_nothing_stays(&hoard.lab);
+    }
+}
+
+#[test]
+fn a_node_that_is_destroyed_and_made_again_is_another_reader() {
+    if lacks(&NEEDS) {
+        return;
+    }
+    let hoard = hoard(&["a"]);
+    hoard.orch(CREATE).ends_with(0);
+    let first = assert_reads(&hoard, "lab-a");
+    hoard.orch(DESTROY).ends_with(0);
+    hoard.orch(CREATE).ends_with(0);
+    let second = assert_reads(&hoard, "lab-a");
+    assert_ne!(first.recipient(), second.recipient());
+    assert!(read_with(&hoard, FILE, &first).is_none());
+    hoard.orch(DESTROY).ends_with(0);
+    assert_nothing_is_left(&hoard.lab);
+}
