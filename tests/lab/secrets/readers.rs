@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use orch_secrets::seal::Identity;
 use orch_secrets::{Keyring, SopsFile};
+use serde_json::Value as Json;
 
 use super::scene::{Hoard, asking, reader};
 use super::{CREATE, DESTROY, NEEDS, STATUS};
-use crate::common::{assert_nothing_is_left, assert_nothing_stays, lacks, wait_until};
+use crate::common::{Gate, assert_nothing_is_left, assert_nothing_stays, lacks, wait_until};
 
 const FILE: &str = "secrets/app.yaml";
 const PLAIN: &str = "# of the app\none: value of one\ntwo:\n  deep: value of two\n";
@@ -168,6 +169,103 @@ fn a_driver_that_is_killed_while_it_lets_somebody_in_or_shows_somebody_out_is_he
         assert_eq!(strays.len(), 2, "nothing is left beside the files: {strays:?}");
         assert_nothing_stays(&hoard.lab);
     }
+}
+
+/// What is written down about a machine says that it is known, and not yet that everything was done for it.
+fn unsettle(hoard: &Hoard, machine: &str) {
+    let path = hoard.lab.machine(machine).join("machine.json");
+    let mut record: Json = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    assert_eq!(record["keys"]["settled"], true);
+    record["keys"]["settled"] = false.into();
+    fs::write(&path, serde_json::to_vec(&record).unwrap()).unwrap();
+}
+
+#[test]
+fn what_a_killed_driver_left_half_done_is_done_by_the_next() {
+    if lacks(&NEEDS) {
+        return;
+    }
+    let hoard = hoard(&["a"]);
+    let (alone, before) = (text(&hoard, FILE), text(&hoard, ".sops.yaml"));
+    hoard.orch(CREATE).ends_with(0);
+    let node = assert_reads(&hoard, "lab-a");
+    let (both, after) = (text(&hoard, FILE), text(&hoard, ".sops.yaml"));
+    let set = |file: &str, rules: &str| {
+        hoard.replace(FILE, file.as_bytes());
+        hoard.replace(".sops.yaml", rules.as_bytes());
+    };
+    for (what, file, rules) in [
+        ("nobody was let in", &alone, &before),
+        ("the rules were changed alone", &alone, &after),
+        ("the file was changed alone", &both, &before),
+        ("it was done and not written down", &both, &after),
+    ] {
+        set(file, rules);
+        unsettle(&hoard, "lab-a");
+        hoard.orch(CREATE).ends_with(0);
+        assert!(read_with(&hoard, FILE, &node).is_some(), "{what}: it reads again");
+        assert_eq!(text(&hoard, ".sops.yaml"), after, "{what}");
+        hoard.orch(CREATE).ends_with(0).every_node_is("unchanged");
+    }
+    set(&both, &before);
+    hoard.orch(DESTROY).ends_with(0);
+    assert!(read_with(&hoard, FILE, &node).is_none());
+    assert_eq!(text(&hoard, ".sops.yaml"), before);
+    assert_nothing_is_left(&hoard.lab);
+}
+
+#[test]
+fn a_node_is_not_settled_before_it_was_let_in() {
+    if lacks(&NEEDS) {
+        return;
+    }
+    for mode in ["push", "pull"] {
+        let hoard = hoard(&["a"]);
+        // Somebody else changes files, so that nobody is let in for now.
+        let lock = fs::File::create(hoard.lab.state.join("secrets.lock")).unwrap();
+        lock.lock().unwrap();
+        let create = hoard.start(&format!("create -M lab -H father --mode {mode}"));
+        let keys = || {
+            let text = fs::read(hoard.lab.machine("lab-a").join("machine.json")).unwrap_or_default();
+            serde_json::from_slice::<Json>(&text).unwrap_or_default()["keys"].clone()
+        };
+        wait_until("the node is known", || keys().is_object());
+        // As long as it would take to go on.
+        std::thread::sleep(Duration::from_millis(500));
+        assert_eq!(keys()["settled"], false, "whoever is cut off here has to find something left to do");
+        create.cut_off();
+        drop(lock);
+        hoard.orch(&format!("create -M lab -H father --mode {mode}")).ends_with(0);
+        assert_reads(&hoard, "lab-a");
+        assert_eq!(keys()["settled"], true);
+        hoard.orch(DESTROY).ends_with(0);
+        assert_eq!(text(&hoard, ".sops.yaml"), rules(&hoard));
+        assert_nothing_stays(&hoard.lab);
+    }
+}
+
+#[test]
+fn a_node_that_is_there_is_let_in_before_it_is_told_so() {
+    if lacks(&NEEDS) {
+        return;
+    }
+    let hoard = hoard(&["a"]);
+    let spec = text(&hoard, "specs/plain.yaml");
+    hoard.lab.write("specs/plain.yaml", &spec.replace("enroll_recipient: true\n", ""));
+    hoard.orch(CREATE).ends_with(0);
+    assert!(read_with(&hoard, FILE, &identity(&hoard, "lab-a")).is_none());
+    hoard.lab.write("specs/plain.yaml", &spec);
+    let gate = Gate::hold(&hoard.lab, "lab-a");
+    let create = hoard.start(CREATE);
+    wait_until("the node is being configured", || gate.is_waited_at());
+    // Whoever finds it configured finds nothing left to do, so this must be done by now.
+    assert_reads(&hoard, "lab-a");
+    create.cut_off();
+    drop(gate);
+    hoard.orch(CREATE).ends_with(0);
+    assert_reads(&hoard, "lab-a");
+    hoard.orch(DESTROY).ends_with(0);
+    assert_nothing_stays(&hoard.lab);
 }
 
 #[test]
