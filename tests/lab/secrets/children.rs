@@ -19,16 +19,13 @@ fn unescaped(line: &[u8]) -> Vec<u8> {
     let digit = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
     let (mut bytes, mut rest) = (Vec::new(), line);
     while let [first, after @ ..] = rest {
-        rest = match rest {
-            [b'\\', b'x', high, low, after @ ..] => {
-                bytes.push(digit(*high).unwrap() << 4 | digit(*low).unwrap());
-                after
-            }
-            _ => {
-                bytes.push(*first);
-                after
-            }
-        };
+        if let [b'\\', b'x', high, low, after @ ..] = rest {
+            bytes.push(digit(*high).unwrap() << 4 | digit(*low).unwrap());
+            rest = after;
+        } else {
+            bytes.push(*first);
+            rest = after;
+        }
     }
     bytes
 }

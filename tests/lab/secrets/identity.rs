@@ -1,5 +1,6 @@
 //! By what a node is known: keys of its own that nobody else ever had, whenever its driver was killed on the way there.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
@@ -99,7 +100,7 @@ fn the_key_that_a_machine_was_made_with_is_gone_once_it_shows_its_own() {
         places::below(&needles, &lab.state, &[&lab.machine("lab-a").join("disk.img")]),
         places::in_files(&needles, lab, "lab-a"),
     ];
-    assert!(found.iter().all(|found| found.is_empty()), "{found:#?}");
+    assert!(found.iter().all(BTreeSet::is_empty), "{found:#?}");
 
     // People's own tools know it by the same key.
     let config = hoard.orch("ssh-config -M lab -H father").ends_with(0).stdout;

@@ -1,5 +1,6 @@
 //! What one node can learn of another's secrets with everything that it was ever given: nothing.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs;
 use std::process::Command;
@@ -110,7 +111,7 @@ fn a_node_opens_what_is_its_own_and_nothing_of_another_or_of_the_site() {
     }
     let needles = Needles::of(&[("of b", two.of_b.as_bytes())]);
     let found = [places::on_disk(&needles, lab, "lab-a"), places::in_memory(&needles, lab, "lab-a")];
-    assert!(found.iter().all(|found| found.is_empty()), "{found:#?}");
+    assert!(found.iter().all(BTreeSet::is_empty), "{found:#?}");
     assert!(!places::in_memory(&needles, lab, "lab-b").is_empty(), "where it belongs it is found");
 
     two.hoard.orch("create -M lab -H father").ends_with(0);
@@ -160,7 +161,7 @@ fn nothing_that_opens_anything_can_be_seen_from_inside_of_a_node() {
     ];
     let needles = Needles::of(&values);
     let found = [places::on_disk(&needles, lab, "lab-a"), places::in_memory(&needles, lab, "lab-a")];
-    assert!(found.iter().all(|found| found.is_empty()), "{found:#?}");
+    assert!(found.iter().all(BTreeSet::is_empty), "{found:#?}");
     assert!(!places::below(&needles, &lab.state.join("keys"), &[]).is_empty(), "it is found where it is");
     two.hoard.orch("destroy -M lab -H father --yes").ends_with(0);
     assert_nothing_is_left(lab);

@@ -3,8 +3,9 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -97,13 +98,9 @@ impl Poison {
 
     /// Everything outside of machines that somebody could have written to.
     fn found_outside(&self, needles: &Needles) -> BTreeSet<String> {
-        let Hoard { lab, .. } = &self.hoard;
-        let (home, temporary) = (self.hoard.beside("home"), self.hoard.beside("tmp"));
-        let mut found =
-            places::below(needles, lab.state.parent().unwrap(), &[self.hoard.key_file().as_path()]);
-        for folder in [&lab.state, &lab.site, &home, &temporary] {
-            found.extend(places::below(needles, folder, &[]));
-        }
+        // The site, the state, and what lies beside them: all but the file that the identity is in.
+        let all = self.hoard.lab.site.parent().unwrap();
+        let mut found = places::below(needles, all, &[&self.hoard.key_file()]);
         found.extend(places::loose(needles, self.began));
         found
     }
@@ -231,7 +228,7 @@ fn whoever_looks_at_processes_sees_arguments_and_variables_also_of_those_that_li
         for _ in 0..40 {
             let mut command = Command::new("sleep");
             if place == "arguments" {
-                command.args(["0.01", "0.00"]).arg0_of(&secret);
+                command.arg("0.01").arg0(&secret);
             } else {
                 command.arg("0.01").env("SECRET", &secret);
             }
@@ -239,17 +236,6 @@ fn whoever_looks_at_processes_sees_arguments_and_variables_also_of_those_that_li
         }
         let found = watch.end();
         assert!(found.iter().any(|found| found.contains(place)), "{found:#?}");
-    }
-}
-
-/// Names a program otherwise, so that its arguments hold what it would not take.
-trait Named {
-    fn arg0_of(&mut self, name: &str) -> &mut Self;
-}
-
-impl Named for Command {
-    fn arg0_of(&mut self, name: &str) -> &mut Self {
-        std::os::unix::process::CommandExt::arg0(self, name)
     }
 }
 
@@ -262,15 +248,14 @@ fn a_node_program_that_is_ended_by_a_fault_leaves_no_image_of_its_memory() {
     let end_by_fault = |words: &str| {
         let mut command = Command::new("sh");
         command.args(["-c", &format!("ulimit -c unlimited; exec {words}")]).current_dir(folder.path());
-        command.env("ORCH", crate::common::ORCH).stdin(std::process::Stdio::piped());
-        let mut child =
-            command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()).spawn().unwrap();
+        command.env("ORCH", crate::common::ORCH).stdin(Stdio::piped());
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         let name = |pid: u32| fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         wait_until("it runs", || !name(child.id()).starts_with("sh") && !name(child.id()).is_empty());
         // It reads what is never brought.
         std::thread::sleep(std::time::Duration::from_millis(200));
         crate::common::kill(child.id().cast_signed(), rustix::process::Signal::ABORT);
-        std::os::unix::process::ExitStatusExt::core_dumped(&child.wait().unwrap())
+        child.wait().unwrap().core_dumped()
     };
     if !end_by_fault("sleep 60") {
         return crate::common::skip("this computer keeps no images of the memory of programs");

@@ -73,7 +73,7 @@ fn snapshot(folder: &Path) -> BTreeMap<PathBuf, (Vec<u8>, i64, i64)> {
     for entry in fs::read_dir(folder).unwrap().flatten() {
         let (path, name) = (entry.path(), entry.file_name().to_string_lossy().into_owned());
         let about = fs::symlink_metadata(&path).unwrap();
-        let is_lock = name == "lock" || name.ends_with(".lock") || name == "locks" || name == "disk.img";
+        let is_lock = ["lock", "locks", "secrets.lock", "disk.img"].contains(&name.as_str());
         if about.is_dir() && !is_lock {
             files.insert(path.clone(), (Vec::new(), 0, 0));
             files.extend(snapshot(&path));

@@ -90,7 +90,8 @@ impl House {
 
     /// Asks for a configuration, with what a node says of itself.
     pub(super) async fn ask(&self, node: &str, token: &str, hello: &[(&str, &str)]) -> Answer {
-        let headers: String = hello.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+        let headers: Vec<String> = hello.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+        let headers = headers.concat();
         let words = format!(
             "GET /v1/spec/{node} HTTP/1.1\r\nHost: orch\r\nAuthorization: Bearer {token}\r\n{headers}\r\n"
         );

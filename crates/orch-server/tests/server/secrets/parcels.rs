@@ -156,7 +156,7 @@ async fn neither_what_is_answered_nor_what_is_logged_holds_a_value() {
     let stranger = Identity::generate();
     let breaks: [(&str, &dyn Fn()); 5] = [
         ("cut short", &|| {
-            fs::write(house.scene.site("secrets/app.yaml"), &whole[..whole.len() / 2]).unwrap()
+            fs::write(house.scene.site("secrets/app.yaml"), &whole[..whole.len() / 2]).unwrap();
         }),
         ("tampered with", &|| fs::write(house.scene.site("secrets/app.yaml"), &moved).unwrap()),
         ("in clear", &|| fs::write(house.scene.site("secrets/app.yaml"), SITE).unwrap()),

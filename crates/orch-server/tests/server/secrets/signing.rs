@@ -83,7 +83,7 @@ async fn keys_that_cannot_be_opened_change_nothing_and_are_said_to_be_so_without
     let stranger = Identity::generate();
     let breaks: [(&str, &dyn Fn()); 4] = [
         ("for somebody else", &|| {
-            house.keep_for("secrets/server.yaml", &format!("k1: \"{ONE}\"\n"), &stranger)
+            house.keep_for("secrets/server.yaml", &format!("k1: \"{ONE}\"\n"), &stranger);
         }),
         ("not a key", &|| house.keep("secrets/server.yaml", &format!("k1: \"{half}\"\n"))),
         ("not there", &|| house.keep("secrets/server.yaml", "other: x\n")),
