@@ -17,6 +17,7 @@ mod kill;
 mod not_root;
 mod outside;
 mod pull;
+mod secrets;
 mod shapes;
 mod systems;
 mod verbs;

@@ -7,6 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use orch_run::withhold;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
@@ -43,7 +44,8 @@ pub(crate) fn finish_hearing(
     limit: Duration,
     mut hear: impl FnMut(&[u8]),
 ) -> io::Result<Finished> {
-    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0).spawn()?;
+    let command = withhold(command).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.process_group(0).spawn()?;
     let pid = Pid::from_child(&child);
     let mut stderr = Vec::new();
     let (mut out, mut err) = (Stream::of(child.stdout.take()), Stream::of(child.stderr.take()));

@@ -42,6 +42,7 @@ pub use journal::{Entry, JournalFileError, RunId, RunJournal, StepValue};
 pub use lock::{Holder, HostLocks, LockError, start_of};
 pub use observe::observe;
 pub use orch_dag::{Control, Hooks};
+pub use orch_secrets::keyring::withhold;
 pub use permit::Permit;
 pub use progress::Progress;
 pub use provider::{Done, Order, Pin, Place, Places, Provider, ProviderError, Scope};

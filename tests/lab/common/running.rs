@@ -33,6 +33,13 @@ impl Running {
         kill(self.pid(), signal);
     }
 
+    /// Kills it, and waits for its end. It may have ended before.
+    pub(crate) fn cut_off(mut self) {
+        let mut child = self.child.take().unwrap();
+        let _ = child.kill();
+        child.wait().unwrap();
+    }
+
     /// What it has said on standard error so far.
     pub(crate) fn said(&self) -> String {
         let mut text = vec![0; usize::try_from(self.said.metadata().unwrap().len()).unwrap()];

@@ -4,7 +4,7 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 use orch_model::{Node, NodeName};
-use orch_run::{ExitCode, Presence, Target, picked};
+use orch_run::{ExitCode, Presence, Target, picked, withhold};
 
 use crate::args::{About, Cli, SshArgs};
 use crate::failure::Failure;
@@ -25,7 +25,7 @@ pub(crate) fn ssh(cli: &Cli, args: &SshArgs) -> Result<ExitCode, Failure> {
     let door = reach.ground.doors.get(host).ok_or_else(away)?;
     let session = door.session(&target, &args.argv)?;
     let (program, rest) = session.split_first().ok_or_else(away)?;
-    let source = Command::new(program).args(rest).exec();
+    let source = withhold(Command::new(program).args(rest)).exec();
     Err(Failure::NotStarted { program: program.to_string_lossy().into_owned(), source })
 }
 

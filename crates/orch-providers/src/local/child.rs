@@ -6,6 +6,8 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use orch_run::withhold;
+
 use super::HELPER;
 use crate::finish::finish;
 
@@ -15,7 +17,7 @@ pub(crate) const LIMIT: Duration = Duration::from_mins(10);
 /// This program, about to do one piece of work in a process of its own.
 pub(crate) fn helper(program: &Path, word: &str, about: &Path) -> Command {
     let mut command = Command::new(program);
-    command.args([HELPER, word]).arg(about).stdin(Stdio::null());
+    withhold(&mut command).args([HELPER, word]).arg(about).stdin(Stdio::null());
     command
 }
 

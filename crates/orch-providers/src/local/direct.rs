@@ -7,7 +7,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use orch_run::{Ended, Target, TransportError};
+use orch_run::{Ended, Target, TransportError, withhold};
 use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
 
@@ -67,7 +67,11 @@ impl Drop for Work<'_> {
         let Some(cancel) = self.cancel.take() else { return };
         let line = self.direct.command_line(&cancel);
         let mut command = std::process::Command::new(&line[0]);
-        command.args(&line[1..]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        withhold(&mut command)
+            .args(&line[1..])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
         // A machine that cannot be told goes on until its own limit.
         let _ = command.process_group(0).spawn();
     }
@@ -86,6 +90,7 @@ impl Remote for Direct {
         let failed = |error: std::io::Error| unreachable(&self.target, &error.to_string());
         let line = self.command_line(argv);
         let mut command = Command::new(&line[0]);
+        withhold(command.as_std_mut());
         command
             .args(&line[1..])
             .stdin(Stdio::piped())

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use openssh::Session;
+use orch_run::withhold;
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::process::{Child, Command};
 use tokio::sync::Semaphore;
@@ -145,7 +146,9 @@ impl Launch {
         }
         // Proxies write to where `ssh` writes, and what they say is often what tells most.
         let log = folder::private(&files.log)?;
-        let child = Command::new(ssh)
+        let mut command = Command::new(ssh);
+        withhold(command.as_std_mut());
+        let child = command
             .arg("-F")
             .arg(&files.config)
             .args(["-M", "-N", "-f", "-E"])

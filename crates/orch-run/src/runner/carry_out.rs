@@ -298,14 +298,15 @@ impl Work {
         let progress = Progress::to(move |doing| watch(&node, doing));
         if let Action::Configure { config, mode, .. } = action {
             let target = Target { identity: identity.clone(), uuid, mode: *mode, progress };
+            let mut notes = self.admit_known(&target, config).await?;
             let mut done = match mode {
                 Mode::Push => place.transport.configure(&target, config, &self.permit).await?,
                 Mode::Pull | Mode::Hybrid => self.have_fetched(&target, config).await?,
             };
             if let Some(keys) = &done.keys {
-                done.notes.extend(self.know(&target, keys).await?);
-                done.notes.extend(self.admit(config, keys).await?);
+                notes.extend(self.know(&target, config, keys).await?);
             }
+            done.notes.extend(notes);
             return Ok(done);
         }
         let enrolment = self.enrolment(identity, action).await?;

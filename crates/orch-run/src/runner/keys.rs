@@ -15,10 +15,15 @@ use crate::treasury::{Treasury, TreasuryError};
 impl Work {
     /// Makes a node known by its own keys; in words, what else is worth telling. Until the keys are on its machine, the one
     /// that it was made with must stay: whoever is cut off in between finds the way to it by that.
-    pub(super) async fn know(&self, target: &Target, keys: &NodeKeys) -> Result<Vec<String>, StepError> {
+    pub(super) async fn know(
+        &self,
+        target: &Target,
+        config: &Config,
+        keys: &NodeKeys,
+    ) -> Result<Vec<String>, StepError> {
         let mut notes = Vec::new();
         match self.keys_of(&target.identity, target.uuid).await? {
-            Keys::Unknown => return Ok(notes),
+            Keys::Unknown => return self.admit(config, keys).await,
             Keys::Known(known) if known == *keys && keys.settled => return Ok(notes),
             Keys::Known(known) if known.age != keys.age => {
                 notes.push("it has another age key than before".to_owned());
@@ -26,6 +31,12 @@ impl Work {
             Keys::Known(_) | Keys::Awaited => {}
         }
         target.progress.say("writing down its keys");
+        if config.role.enroll_recipient {
+            // Known before it is let in: whoever destroys it must know whom to show out. Not settled before that is done:
+            // whoever is cut off in between would find nothing left to do.
+            self.pin(target, NodeKeys { settled: false, ..keys.clone() }).await?;
+            notes.extend(self.admit(config, keys).await?);
+        }
         self.pin(target, keys.clone()).await?;
         if !keys.settled {
             let settled = self.settle(target).await?;
@@ -72,8 +83,23 @@ impl Work {
         Ok(view.machines().iter().find(bears).map(|machine| machine.keys.clone()).unwrap_or_default())
     }
 
+    /// Lets a node in that is known already, before it is configured: one that is as wanted is not looked at again.
+    pub(super) async fn admit_known(
+        &self,
+        target: &Target,
+        config: &Config,
+    ) -> Result<Vec<String>, StepError> {
+        if !config.role.enroll_recipient {
+            return Ok(Vec::new());
+        }
+        match self.keys_of(&target.identity, target.uuid).await? {
+            Keys::Known(keys) => self.admit(config, &keys).await,
+            Keys::Unknown | Keys::Awaited => Ok(Vec::new()),
+        }
+    }
+
     /// Lets a node read the sops files that hold its secrets, where it is to read them itself.
-    pub(super) async fn admit(&self, config: &Config, keys: &NodeKeys) -> Result<Vec<String>, StepError> {
+    async fn admit(&self, config: &Config, keys: &NodeKeys) -> Result<Vec<String>, StepError> {
         if !config.role.enroll_recipient {
             return Ok(Vec::new());
         }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use orch_model::token::Code;
 use orch_model::{ApplyStatus, Config, Digest, NodeKeys, NodeRecord, Reported};
 use tokio::time::Instant;
 
@@ -35,12 +36,12 @@ impl Pull<'_> {
     pub(super) async fn configure(&self, enrolled: Option<u64>) -> Result<Configured, StepError> {
         // It has to be said that the time is over before nobody listens any more.
         let deadline = Instant::now() + self.limit.saturating_sub(self.limit / 10);
+        let mut last = Last::default();
         let since = match enrolled {
             Some(since) => since,
-            None => self.rouse(deadline).await?,
+            None => self.rouse(deadline, &mut last).await?,
         };
         self.target.progress.say("waiting for its report");
-        let mut last = Last::default();
         loop {
             let record = self.record(last.events, deadline, &last).await?;
             last.events = Some(record.events);
@@ -59,7 +60,8 @@ impl Pull<'_> {
                 last.is_enrolled_anew = true;
             }
             let is_news = record.results() > since;
-            if let Some(reported) = record.reported.filter(|reported| is_news && self.is_answer(reported)) {
+            let is_answer = |reported: &Reported| is_news && self.is_answer(reported, last.is_enrolled_anew);
+            if let Some(reported) = record.reported.filter(is_answer) {
                 return self.judge(&reported, record.keys);
             }
             if Instant::now() >= deadline {
@@ -69,7 +71,7 @@ impl Pull<'_> {
     }
 
     /// Has a node that was there before converge; how many results it had given until then.
-    async fn rouse(&self, deadline: Instant) -> Result<u64, StepError> {
+    async fn rouse(&self, deadline: Instant, last: &mut Last) -> Result<u64, StepError> {
         self.target.progress.say("telling it to converge");
         let before = self.record(None, deadline, &Last::default()).await?;
         if before.fetched.is_some() && before.alarm.is_none() && before.refused.is_none() {
@@ -81,6 +83,7 @@ impl Pull<'_> {
             }
         }
         self.enrol_anew().await?;
+        last.is_enrolled_anew = true;
         Ok(before.results())
     }
 
@@ -145,13 +148,17 @@ impl Pull<'_> {
     }
 
     /// Whether a report is about this configuration, or says that none could be had.
-    fn is_answer(&self, reported: &Reported) -> bool {
+    fn is_answer(&self, reported: &Reported, is_enrolled_anew: bool) -> bool {
         let report = &reported.result.report;
         // What is told late is about an earlier try.
         if reported.result.owed {
             return false;
         }
-        report.spec_digest == self.config.digest() || report.spec_digest == Digest::NONE
+        // So is what is told of a token that was refused: the node has another one by now, or has it in a moment.
+        let refused = Code::E302.to_string();
+        let is_refused = report.error.as_ref().is_some_and(|error| error.starts_with(&refused));
+        let is_stale = is_enrolled_anew && is_refused;
+        report.spec_digest == self.config.digest() || (report.spec_digest == Digest::NONE && !is_stale)
     }
 
     fn judge(&self, reported: &Reported, keys: Option<NodeKeys>) -> Result<Configured, StepError> {
@@ -180,6 +187,7 @@ impl Pull<'_> {
 struct Last {
     events: Option<u64>,
     doing: Option<String>,
+    /// Whether this run has given it what it needs once more.
     is_enrolled_anew: bool,
     server: Option<u64>,
     /// Since when the server hands out something else.

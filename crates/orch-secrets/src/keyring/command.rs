@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use zeroize::Zeroizing;
 
+use super::withhold;
 use crate::Secret;
 
 /// How much a command may print.
@@ -17,7 +18,7 @@ const MAX_OUTPUT: u64 = 1024 * 1024;
 pub(super) fn output(line: &str, deadline: Duration) -> Result<Secret, &'static str> {
     let words = words(line).ok_or("a quote of it is not closed")?;
     let (program, arguments) = words.split_first().ok_or("it is empty")?;
-    let mut child = Command::new(program)
+    let mut child = withhold(&mut Command::new(program))
         .args(arguments)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())

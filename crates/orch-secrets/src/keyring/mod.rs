@@ -3,6 +3,7 @@
 mod command;
 mod env;
 pub(crate) mod ssh;
+mod withhold;
 
 use std::fmt;
 use std::fs::File;
@@ -14,6 +15,7 @@ use zeroize::Zeroizing;
 
 pub use env::Env;
 pub use ssh::{PublicKey, SshKeyError, ssh_to_age};
+pub use withhold::withhold;
 
 use crate::reader::{Reader, ReaderKind};
 use crate::seal;

@@ -10,4 +10,5 @@ mod hostile;
 mod keeping;
 mod scene;
 mod secrecy;
+mod secrets;
 mod tokens;
