@@ -157,6 +157,30 @@ mod tests {
     }
 
     #[test]
+    fn no_bytes_make_reading_a_bundle_panic_or_take_more_than_there_is() {
+        let whole = bundle().encode();
+        let mut state = 7_u64;
+        let mut random = || {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            state
+        };
+        for _ in 0..20_000 {
+            let mut bytes = whole.to_vec();
+            for _ in 0..=random() % 4 {
+                let at = usize::try_from(random()).unwrap_or_default() % bytes.len();
+                bytes[at] = random().to_le_bytes()[0];
+            }
+            bytes.truncate(usize::try_from(random()).unwrap_or_default() % (bytes.len() + 1));
+            if let Some(read) = decode(&bytes) {
+                let values: usize = read.iter().map(|(_, held)| held.value.len()).sum();
+                assert!(values <= bytes.len());
+            }
+        }
+    }
+
+    #[test]
     fn what_is_no_bundle_is_refused() {
         let node = Identity::generate();
         let whole = bundle().encode();

@@ -2,7 +2,7 @@
 //! each over real SSH, running one program on each; and what it takes when they fetch their configuration themselves.
 //!
 //! `cargo bench -p orch-cli --bench local` prints the tables of docs/benchmarks.md; it needs root, sshd and Debian's
-//! `ansible-core`. After `--`, the words `create`, `ansible` and `pull` choose among the tables. Without `--bench` a single
+//! `ansible-core`. After `--`, the words `create`, `ansible`, `pull` and `secrets` choose among the tables. Without `--bench` a single
 //! node shows that it still works.
 
 #![expect(clippy::print_stdout, reason = "the tables are what this program is for")]
@@ -10,6 +10,7 @@
 
 mod ansible;
 mod pull;
+mod secrets;
 mod site;
 mod usage;
 
@@ -32,8 +33,12 @@ fn main() {
         }
         return;
     }
-    let tables: [(&str, fn()); 3] =
-        [("create", creating), ("ansible", beside_ansible), ("pull", pull::beside_push)];
+    let tables: [(&str, fn()); 4] = [
+        ("create", creating),
+        ("ansible", beside_ansible),
+        ("pull", pull::beside_push),
+        ("secrets", secrets::beside_one_by_one),
+    ];
     let chosen: Vec<String> = env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
     for (_, table) in
         tables.iter().filter(|(name, _)| chosen.is_empty() || chosen.iter().any(|one| one == name))

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
+use orch_secrets::seal;
 use serde_json::Value as Json;
 use tempfile::TempDir;
 
@@ -11,6 +12,8 @@ use tempfile::TempDir;
 pub(crate) struct Site {
     folder: TempDir,
     pub(crate) nodes: usize,
+    /// A file with what opens its secrets, where it has any.
+    identity: Option<PathBuf>,
 }
 
 impl Site {
@@ -25,13 +28,21 @@ impl Site {
     }
 
     fn with(nodes: usize, spec: &str) -> Self {
-        let site = Self { folder: TempDir::new().unwrap(), nodes };
+        let site = Self { folder: TempDir::new().unwrap(), nodes, identity: None };
         site.write("site.yaml", "{ name: bench, node_user: root, timezone: UTC }\n");
         site.write("hosts/here.yaml", "{ provider: local, images: { \"*\": this-machine } }\n");
         site.write("presets/small.yaml", "{ cores: 1, memory: 512, disk: 1 }\n");
         site.write_manifest(spec);
         site.change("first\n");
         site
+    }
+
+    /// The same, whose secrets this opens.
+    pub(crate) fn with_identity(mut self, identity: &seal::Identity) -> Self {
+        let path = self.path("identity");
+        fs::write(&path, identity.to_secret().expose()).unwrap();
+        self.identity = Some(path);
+        self
     }
 
     /// Has the nodes be configured from now on.
@@ -51,7 +62,7 @@ impl Site {
         self.write("manifests/bench.yaml", &manifest);
     }
 
-    fn write(&self, path: &str, text: &str) {
+    pub(crate) fn write(&self, path: &str, text: &str) {
         let path = self.folder.path().join("site").join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
@@ -74,6 +85,7 @@ impl Site {
             .arg("--state")
             .arg(self.state())
             .args(words);
+        command.envs(self.identity.iter().map(|path| ("SOPS_AGE_KEY_FILE", path)));
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         command
     }
@@ -119,7 +131,15 @@ impl Site {
         self.inits().iter().map(share).sum()
     }
 
-    fn inits(&self) -> Vec<u64> {
+    /// The configuration with which `ssh` reaches the nodes by their names.
+    pub(crate) fn ssh_config(&self) -> PathBuf {
+        let path = self.path("ssh_config");
+        let output = self.command("ssh-config").stdout(Stdio::piped()).output().unwrap();
+        fs::write(&path, output.stdout).unwrap();
+        path
+    }
+
+    pub(crate) fn inits(&self) -> Vec<u64> {
         let machines = fs::read_dir(self.state().join("local/here")).unwrap().flatten();
         let boots = machines.filter_map(|machine| fs::read(machine.path().join("boot.json")).ok());
         boots

@@ -12,8 +12,13 @@ use tempfile::TempDir;
 use crate::cells::MAC_ONLY;
 use crate::find;
 
-/// The program, or a line that says that there is none. Where the lab is required, so is this.
+/// The program, or a line that says that there is none. Where the lab is required, so is this, unless it is known that it cannot
+/// be had (`ORCH_SOPS=none`).
 pub(crate) fn sops() -> Option<PathBuf> {
+    if env::var_os("ORCH_SOPS").is_some_and(|program| program == "none") {
+        println!("skipped: the sops program cannot be had");
+        return None;
+    }
     let found = find::find();
     if found.is_none() {
         assert!(env::var_os("ORCH_LAB_REQUIRE").is_none(), "there is no sops program, and it is required");
