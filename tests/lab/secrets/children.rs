@@ -6,6 +6,7 @@ use std::process::Command;
 
 use super::NEEDS;
 use super::poison::Poison;
+use super::scene::around;
 use crate::common::{Need, Outcome, assert_nothing_is_left, lacks};
 
 /// Every program that was started, with its arguments and variables, as `strace` wrote them.
@@ -30,37 +31,51 @@ fn unescaped(line: &[u8]) -> Vec<u8> {
     bytes
 }
 
+/// Runs a command with the identity in a variable, and says what was started by it and below it: the first is itself.
+fn traced(poison: &Poison, words: &str) -> Vec<Vec<u8>> {
+    let trace = poison.hoard.beside("trace");
+    let own = poison.hoard.command(words);
+    let mut strace = Command::new("strace");
+    strace.args(["-f", "-qq", "-v", "-xx", "-s", "1000000", "-e", "trace=execve", "-o"]).arg(&trace);
+    around(&mut strace, &own);
+    let owner = String::from_utf8(poison.hoard.owner.to_secret().expose().to_vec()).unwrap();
+    strace.env_remove("SOPS_AGE_KEY_FILE").env("SOPS_AGE_KEY", &owner).env("SOPS_AGE_KEY_CMD", "true");
+    Outcome::of(&mut strace, words).ends_with(0);
+    let started = started(&trace);
+    fs::remove_file(&trace).unwrap();
+    started
+}
+
+/// Asserts that a command has the identity itself, starts at least this many programs, and hands it to none.
+#[track_caller]
+fn assert_keeps_to_itself(poison: &Poison, words: &str, at_least: usize) {
+    let (needles, started) = (poison.needles(), traced(poison, words));
+    let (driver, others) = started.split_first().unwrap();
+    let found = needles.in_bytes(driver);
+    assert!(found.iter().any(|what| what.starts_with("the identity")), "the driver has it: {found:?}");
+    assert!(others.len() >= at_least, "`{words}` started {} programs", others.len());
+    for program in others {
+        let found = needles.in_bytes(program);
+        assert!(found.is_empty(), "{found:?}: {}", String::from_utf8_lossy(program));
+    }
+}
+
 #[test]
 fn an_identity_in_a_variable_is_handed_to_no_program_that_is_started_and_no_value_to_any() {
     if lacks(&[NEEDS[0], NEEDS[1], Need::Program("strace")]) {
         return;
     }
     let poison = Poison::new();
-    let (needles, trace) = (poison.needles(), poison.hoard.beside("trace"));
-    let words = "test -M lab -H father";
-    let own = poison.hoard.command(words);
     // A whole life in one command: everything that it starts, and everything in the machine, is below it.
-    let mut strace = Command::new("strace");
-    strace.args(["-f", "-qq", "-v", "-xx", "-s", "1000000", "-e", "trace=execve", "-o"]).arg(&trace);
-    strace.arg(own.get_program()).args(own.get_args());
-    for (name, value) in own.get_envs() {
-        match value {
-            Some(value) => strace.env(name, value),
-            None => strace.env_remove(name),
-        };
+    assert_keeps_to_itself(&poison, "test -M lab -H father", 10);
+    poison.hoard.orch("create -M lab -H father --mode pull").ends_with(0);
+    for words in [
+        "config -M lab -H father --mode pull",
+        "exec -M lab -H father -- true",
+        "ssh -M lab -H father a -- true",
+    ] {
+        assert_keeps_to_itself(&poison, words, 1);
     }
-    let owner = String::from_utf8(poison.hoard.owner.to_secret().expose().to_vec()).unwrap();
-    strace.env_remove("SOPS_AGE_KEY_FILE").env("SOPS_AGE_KEY", &owner);
-    Outcome::of(&mut strace, words).ends_with(0);
-    let started = started(&trace);
-    fs::remove_file(&trace).unwrap();
-    let (driver, others) = started.split_first().unwrap();
-    let found = needles.in_bytes(driver);
-    assert!(found.iter().any(|what| what.starts_with("the identity")), "the driver has it: {found:?}");
-    assert!(others.len() > 10, "{} programs were started", others.len());
-    for program in others {
-        let found = needles.in_bytes(program);
-        assert!(found.is_empty(), "{found:?}: {}", String::from_utf8_lossy(program));
-    }
+    poison.hoard.orch("destroy -M lab -H father --yes").ends_with(0);
     assert_nothing_is_left(&poison.hoard.lab);
 }

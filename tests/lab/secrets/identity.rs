@@ -12,7 +12,7 @@ use serde_json::Value as Json;
 
 use super::needles::Needles;
 use super::scene::Hoard;
-use super::{CREATE, DESTROY, NEEDS, STATUS, places};
+use super::{CREATE, DESTROY, NEEDS, places};
 use crate::common::{
     Lab, ORCH, Outcome, all_processes, assert_nothing_is_left, assert_nothing_stays, kill, lacks, wait_until,
 };
@@ -66,15 +66,14 @@ fn assert_settled(hoard: &Hoard, machine: &str) {
 }
 
 /// Starts a create and kills it some time after it began to configure; the private keys that its machines were made with.
-fn cut_off(hoard: &Hoard, later: Duration) -> Vec<String> {
-    let create = hoard.start("create -M lab -H father");
-    wait_until("it configures", || create.said().contains("applying configuration"));
+fn cut_off(hoard: &Hoard, mode: &str, later: Duration) -> Vec<String> {
+    let create = hoard.start(&format!("create -M lab -H father --mode {mode}"));
+    wait_until("it configures", || create.said().contains("configure/a: begins"));
     let machines = hoard.lab.machines();
     let keys =
         machines.iter().filter_map(|name| fs::read_to_string(first_key(&hoard.lab, name)).ok()).collect();
     std::thread::sleep(later);
-    create.signal(Signal::KILL);
-    drop(create);
+    create.cut_off();
     keys
 }
 
@@ -91,7 +90,7 @@ fn the_key_that_a_machine_was_made_with_is_gone_once_it_shows_its_own() {
     let hoard = hoard(&["a"]);
     let lab = &hoard.lab;
     // Cut off as early as that, it has the key still.
-    let keys = cut_off(&hoard, Duration::ZERO);
+    let keys = cut_off(&hoard, "push", Duration::ZERO);
     let [key] = &keys[..] else { panic!("a machine is made with a key: {keys:?}") };
     let needles = Needles::of(&[("the first key", line_of(key).as_bytes())]);
     hoard.orch(CREATE).ends_with(0);
@@ -152,16 +151,17 @@ fn restart_server(lab: &Lab, machine: &str) {
 }
 
 /// One moment of a create, and what follows: killed there, and run again.
-fn heal_after(later: Duration) {
+fn heal_after(mode: &str, later: Duration) {
     let hoard = hoard(&["a", "b"]);
-    cut_off(&hoard, later);
-    hoard.orch(CREATE).ends_with(0);
+    let orch = |verb: &str| hoard.orch(&format!("{verb} -M lab -H father --mode {mode} --json"));
+    cut_off(&hoard, mode, later);
+    orch("create").ends_with(0);
     for machine in ["lab-a", "lab-b"] {
         assert_settled(&hoard, machine);
     }
     hoard.orch("exec -M lab -H father -- true").ends_with(0);
-    hoard.orch(STATUS).ends_with(0).every_node_is("as-wanted");
-    hoard.orch(CREATE).ends_with(0).every_node_is("unchanged");
+    orch("status").ends_with(0).every_node_is("as-wanted");
+    orch("create").ends_with(0).every_node_is("unchanged");
     hoard.orch(DESTROY).ends_with(0);
     assert_nothing_stays(&hoard.lab);
 }
@@ -185,7 +185,11 @@ fn a_driver_that_is_killed_while_nodes_become_known_is_healed_by_running_it_agai
             scope.spawn(|| {
                 loop {
                     let Some(moment) = left.lock().unwrap().pop() else { break };
-                    let cell = std::thread::spawn(move || heal_after(Duration::from_millis(moment)));
+                    let cell = std::thread::spawn(move || {
+                        // Every other one fetches what the others are brought.
+                        let mode = if moment / step % 2 == 0 { "push" } else { "pull" };
+                        heal_after(mode, Duration::from_millis(moment));
+                    });
                     if cell.join().is_err() {
                         failed.lock().unwrap().push(moment);
                     }

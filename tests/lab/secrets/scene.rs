@@ -117,3 +117,15 @@ pub(super) fn asking(content: &str, secrets: &[&str]) -> String {
     let head = if lines.is_empty() { "" } else { "secrets:\n" };
     format!("{}{head}{}", spec(content), lines.concat())
 }
+
+/// Has one program run another, in the environment that the other one was to have.
+pub(super) fn around<'o>(outer: &'o mut Command, inner: &Command) -> &'o mut Command {
+    outer.arg(inner.get_program()).args(inner.get_args());
+    for (name, value) in inner.get_envs() {
+        match value {
+            Some(value) => outer.env(name, value),
+            None => outer.env_remove(name),
+        };
+    }
+    outer
+}
