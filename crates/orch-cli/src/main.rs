@@ -18,6 +18,8 @@ mod view;
 
 use std::process::ExitCode;
 
+use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+
 use args::Cli;
 use output::Output;
 
@@ -25,6 +27,9 @@ fn main() -> ExitCode {
     if let Some(code) = inner::face(std::env::args_os()) {
         return code;
     }
+    // Whatever opens secrets has them in its memory, and identities in its variables: no image of that comes to lie on a disk,
+    // and nobody else of this user looks at it. Where the kernel does not know of this, there is nothing else to do.
+    let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
     let (cli, output) = match Cli::read(std::env::args_os()) {
         Ok(cli) => {
             let output = Output::new(cli.json);

@@ -3,19 +3,21 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use rustix::process::Signal;
 use uuid::Uuid;
 
 use super::needles::Needles;
-use super::scene::Hoard;
+use super::scene::{Hoard, around};
 use super::watch::Watch;
 use super::{NEEDS, places};
-use crate::common::{assert_nothing_is_left, lacks, wait_until};
+use crate::common::{ORCH, assert_nothing_is_left, kill, lacks, skip, wait_until};
 
 /// What a node is given: in memory, at a path on its disk, for another user, and not text.
 const ASKED: [&str; 4] = [
@@ -145,9 +147,13 @@ impl Poison {
     }
 }
 
-/// A whole life, with every value changed in the middle of it.
-fn live(mode: &str) {
+/// A whole life, with every value changed in the middle of it, and whoever serves meanwhile.
+fn live(mode: &str, serves: bool) {
     let mut poison = Poison::new();
+    let server = serves.then(|| poison.hoard.start("serve --listen 127.0.0.1:0"));
+    if let Some(server) = &server {
+        wait_until("the server serves", || server.said().contains("serving"));
+    }
     poison.assert_keeps_quiet(&format!("create LAB {mode} --json --report PAGE"));
     poison.assert_given();
     poison.change();
@@ -158,20 +164,31 @@ fn live(mode: &str) {
     poison.assert_keeps_quiet("exec LAB -- true");
     poison.assert_keeps_quiet("destroy LAB --yes --json --report PAGE");
     assert!(fs::read_to_string(poison.page()).unwrap().contains("father"), "there is a page");
+    let said = server.map(|server| server.said()).unwrap_or_default();
+    assert_eq!(serves, said.contains(" 200 to "), "whoever serves tells of it: {said}");
+    let found = poison.needles().in_bytes(said.as_bytes());
+    assert!(found.is_empty(), "{found:#?}");
     assert_nothing_is_left(&poison.hoard.lab);
 }
 
 #[test]
 fn over_the_whole_life_of_a_node_that_is_pushed_no_value_is_anywhere_but_in_its_memory() {
     if !lacks(&NEEDS) {
-        live("--mode push");
+        live("--mode push", false);
     }
 }
 
 #[test]
 fn over_the_whole_life_of_a_node_that_pulls_no_value_is_anywhere_but_in_its_memory() {
     if !lacks(&NEEDS) {
-        live("--mode pull");
+        live("--mode pull", false);
+    }
+}
+
+#[test]
+fn no_value_is_anywhere_either_where_a_server_stays() {
+    if !lacks(&NEEDS) {
+        live("--mode pull", true);
     }
 }
 
@@ -239,26 +256,38 @@ fn whoever_looks_at_processes_sees_arguments_and_variables_also_of_those_that_li
     }
 }
 
+/// Whether a program that is ended by a fault leaves an image of its memory, where nothing else keeps it from that.
+fn leaves_an_image(command: &Command, is_at_it: impl Fn(u32) -> bool) -> bool {
+    let folder = tempfile::tempdir().unwrap();
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "ulimit -c unlimited; exec \"$@\"", "sh"]).current_dir(folder.path());
+    let shell = around(&mut shell, command);
+    let mut child = shell.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    wait_until("it is at it", || is_at_it(child.id()));
+    kill(child.id().cast_signed(), Signal::ABORT);
+    child.wait().unwrap().core_dumped()
+}
+
+/// Whether a process has come as far as to wait for what it is never given.
+fn reads(pid: u32) -> bool {
+    // In the kernel's words: the pipe that is its input is what it waits for.
+    let waits_for = fs::read_to_string(format!("/proc/{pid}/syscall")).unwrap_or_default();
+    waits_for.starts_with("0 0x0 ")
+}
+
 #[test]
-fn a_node_program_that_is_ended_by_a_fault_leaves_no_image_of_its_memory() {
-    if lacks(&[NEEDS[0]]) {
+fn a_program_that_opens_secrets_and_is_ended_by_a_fault_leaves_no_image_of_its_memory() {
+    if lacks(&NEEDS) {
         return;
     }
-    let folder = tempfile::tempdir().unwrap();
-    let end_by_fault = |words: &str| {
-        let mut command = Command::new("sh");
-        command.args(["-c", &format!("ulimit -c unlimited; exec {words}")]).current_dir(folder.path());
-        command.env("ORCH", crate::common::ORCH).stdin(Stdio::piped());
-        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        let name = |pid: u32| fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        wait_until("it runs", || !name(child.id()).starts_with("sh") && !name(child.id()).is_empty());
-        // It reads what is never brought.
-        std::thread::sleep(std::time::Duration::from_millis(200));
-        crate::common::kill(child.id().cast_signed(), rustix::process::Signal::ABORT);
-        child.wait().unwrap().core_dumped()
-    };
-    if !end_by_fault("sleep 60") {
-        return crate::common::skip("this computer keeps no images of the memory of programs");
+    if !leaves_an_image(&Command::new("cat"), reads) {
+        return skip("this computer keeps no images of the memory of programs");
     }
-    assert!(!end_by_fault("\"$ORCH\" node --root . push"));
+    let mut node = Command::new(ORCH);
+    node.args(["node", "--root", ".", "push"]);
+    assert!(!leaves_an_image(&node, reads), "the one on a node");
+    let poison = Poison::new();
+    let socket = poison.hoard.lab.state.join("server/lab/operator.sock");
+    let serve = poison.hoard.command("serve --listen 127.0.0.1:0");
+    assert!(!leaves_an_image(&serve, |_| UnixStream::connect(&socket).is_ok()), "the driver");
 }
