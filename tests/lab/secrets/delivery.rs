@@ -240,3 +240,51 @@ fn an_edit_of_a_sops_file_reaches_a_node_that_pulls_by_itself_and_one_that_break
     drop(server);
     end(&hoard);
 }
+
+#[test]
+fn a_node_that_lost_what_it_held_or_what_opens_it_is_given_it_again() {
+    if lacks(&NEEDS) {
+        return;
+    }
+    for mode in ["push", "pull"] {
+        let hoard = Hoard::with_nodes(&["a"]);
+        hoard.keep("secrets/app.yaml", "one: clear-one\ntwo: clear-two\n");
+        hoard.ask_for(&["name: one, path: /run/secrets/one", "name: two, path: /etc/two"]);
+        let orch = |verb: &str| hoard.orch(&format!("{verb} -M lab -H father --mode {mode} --json"));
+        orch("create").ends_with(0);
+        let state = || hoard.lab.root("lab-a").join("var/lib/orch");
+        let spoil: [(&str, &dyn Fn()); 4] = [
+            ("damaged", &|| {
+                let mut sealed = fs::read(state().join("secrets.age")).unwrap();
+                *sealed.last_mut().unwrap() ^= 1;
+                fs::write(state().join("secrets.age"), sealed).unwrap();
+            }),
+            ("removed", &|| fs::remove_file(state().join("secrets.age")).unwrap()),
+            ("nobody's to open", &|| fs::remove_file(state().join("age.key")).unwrap()),
+            ("both gone", &|| {
+                fs::remove_file(state().join("secrets.age")).unwrap();
+                fs::remove_file(state().join("age.key")).unwrap();
+            }),
+        ];
+        for (how, spoil) in spoil {
+            spoil();
+            reboot(&hoard, "lab-a");
+            assert_eq!(hoard.on_node("lab-a", "/run/secrets/one"), None, "{mode}, {how}: it cannot have it");
+            wait_until("it can be spoken to", || hoard.lab.listens("lab-a", 22));
+            assert_ne!(
+                orch("status").never_says("clear-").code,
+                0,
+                "{mode}, {how}: it is said that it lacks it"
+            );
+            orch("config").ends_with(0).never_says("clear-");
+            assert_eq!(hoard.on_node("lab-a", "/run/secrets/one").unwrap(), b"clear-one", "{mode}, {how}");
+            assert_eq!(hoard.on_node("lab-a", "/etc/two").unwrap(), b"clear-two", "{mode}, {how}");
+            orch("status").ends_with(0).every_node_is("as-wanted");
+            // What was written down is what it has now.
+            let record = fs::read_to_string(hoard.lab.machine("lab-a").join("machine.json")).unwrap();
+            let identity: Identity = fs::read_to_string(state().join("age.key")).unwrap().parse().unwrap();
+            assert!(record.contains(&identity.recipient().to_string()), "{mode}, {how}: {record}");
+        }
+        end(&hoard);
+    }
+}

@@ -193,6 +193,33 @@ fn no_value_is_anywhere_either_where_a_server_stays() {
 }
 
 #[test]
+fn a_secret_that_cannot_be_put_in_place_is_told_of_without_its_value() {
+    if lacks(&NEEDS) {
+        return;
+    }
+    for mode in ["push", "pull"] {
+        let poison = Poison::new();
+        let wrong = [
+            ASKED[0],
+            "name: odd, path: /etc/ssh",
+            "name: blob, path: /run/blob, owner: nobody-of-that-name",
+        ];
+        poison.hoard.ask_for(&wrong);
+        let failed = poison.hoard.orch(&format!("create -M lab -H father --mode {mode} --json"));
+        let failed = failed.ends_with(1).says("/etc/ssh").says("nobody-of-that-name");
+        let needles = poison.needles();
+        let mut found = poison.found_outside(&needles);
+        found.extend(needles.in_bytes(failed.stdout.as_bytes()));
+        found.extend(needles.in_bytes(failed.stderr.as_bytes()));
+        found.extend(places::on_disk(&needles, &poison.hoard.lab, "lab-a"));
+        assert!(found.is_empty(), "{found:#?}");
+        let there = poison.hoard.on_node("lab-a", "/run/secrets/text").unwrap();
+        assert_eq!(there, poison.text.as_bytes(), "the others are put in place");
+        poison.hoard.orch("destroy -M lab -H father --yes").ends_with(0);
+    }
+}
+
+#[test]
 fn every_place_that_is_searched_shows_what_is_put_there_on_purpose() {
     if lacks(&NEEDS) {
         return;
