@@ -17,7 +17,6 @@ use orch_server::{ServerFolder, SitePlace, SiteRegistry, system_clock};
 use crate::args::{Cli, Pace, Placement, RequiredManifest};
 use crate::failure::Failure;
 use crate::output;
-use crate::runtime::leave_no_dump;
 use crate::site;
 
 /// How long a host may take to show what is on it, and a node to say what it is.
@@ -77,16 +76,6 @@ impl Scene {
     pub(crate) fn opened(mut self, only: &Selection) -> Result<Self, Failure> {
         let picked = picked(&self.fleet, only)?;
         let meant: BTreeSet<Identity> = picked.into_iter().map(|node| node.identity.clone()).collect();
-        if self
-            .fleet
-            .nodes
-            .iter()
-            .filter_map(|node| node.config.as_ref())
-            .all(|config| config.role.secrets.is_empty())
-        {
-            return Ok(self);
-        }
-        leave_no_dump();
         let vault = self.treasury.vault();
         self.sealed = know_secrets(&mut self.fleet, vault, |node| meant.contains(node));
         self.sealed.extend(refuse_wide_rules(&self.fleet, vault, |node| meant.contains(node)));

@@ -13,7 +13,7 @@ use serde_json::json;
 use crate::args::{Cli, Readers, SecretsArgs};
 use crate::failure::Failure;
 use crate::output::{self, Output};
-use crate::runtime::{block_on, leave_no_dump};
+use crate::runtime::block_on;
 use crate::scene::{Scene, absolute};
 use crate::site;
 
@@ -22,7 +22,6 @@ const SOPS: &str = "sops";
 
 pub(crate) fn run(cli: &Cli, what: &SecretsArgs, output: &Output) -> Result<ExitCode, Failure> {
     let root = absolute(&site::root(cli)?);
-    leave_no_dump();
     let vault = Vault::new(&root, Identities::of_process());
     match what {
         SecretsArgs::Check(readers) => check(cli, &vault, readers, output),

@@ -20,7 +20,7 @@ use tokio::sync::watch;
 use crate::args::{Cli, ServeArgs};
 use crate::failure::Failure;
 use crate::output::Output;
-use crate::runtime::{block_on, leave_no_dump};
+use crate::runtime::block_on;
 use crate::scene;
 use crate::serving::{NOW_AND_THEN, Service};
 use crate::site;
@@ -33,8 +33,6 @@ pub(crate) fn run(cli: &Cli, args: &ServeArgs, output: &Output) -> Result<ExitCo
         output.answer(&format!("shown from now on: {}\nnext: {}", pins[0], pins[1]), &pins);
         return Ok(ExitCode::Done);
     }
-    // It opens secrets, and signs with keys, for as long as it runs.
-    leave_no_dump();
     let limits = usize::try_from(args.connections).unwrap_or(usize::MAX);
     let limits = Limits { connections: limits, waiting: limits / 2, ..Limits::default() };
     let service = Service {
