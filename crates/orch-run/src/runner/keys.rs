@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use orch_model::{Config, Identity, NodeKeys};
+use orch_model::{AgeRecipient, Config, Identity, NodeKeys};
 use orch_plan::Keys;
 use uuid::Uuid;
 
@@ -27,6 +27,8 @@ impl Work {
             Keys::Known(known) if known == *keys && keys.settled => return Ok(notes),
             Keys::Known(known) if known.age != keys.age => {
                 notes.push("it has another age key than before".to_owned());
+                // Nobody would know the old one any more.
+                notes.extend(self.show_out(&target.identity, known.age).await?);
             }
             Keys::Known(_) | Keys::Awaited => {}
         }
@@ -113,8 +115,16 @@ impl Work {
             return Ok(Vec::new());
         }
         let Keys::Known(keys) = self.keys_of(identity, uuid).await? else { return Ok(Vec::new()) };
+        self.show_out(identity, keys.age).await
+    }
+
+    /// Takes whoever has this key off every sops file.
+    async fn show_out(&self, identity: &Identity, age: AgeRecipient) -> Result<Vec<String>, StepError> {
+        if !self.treasury.has_files() {
+            return Ok(Vec::new());
+        }
         let node = identity.clone();
-        self.ask_treasury(move |treasury| treasury.dismiss(&node, &keys.age)).await
+        self.ask_treasury(move |treasury| treasury.dismiss(&node, &age)).await
     }
 
     /// Files are read and keys are tried, so others are not kept waiting meanwhile.
