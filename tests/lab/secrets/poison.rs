@@ -147,12 +147,12 @@ impl Poison {
     }
 }
 
-/// A whole life, with every value changed in the middle of it, and whoever is_served meanwhile.
+/// A whole life, with every value changed in the middle of it, and whoever serves meanwhile.
 fn live(mode: &str, is_served: bool) {
     let mut poison = Poison::new();
     let server = is_served.then(|| poison.hoard.start("serve --listen 127.0.0.1:0"));
     if let Some(server) = &server {
-        wait_until("the server is_served", || server.said().contains("serving"));
+        wait_until("the server serves", || server.said().contains("serving"));
     }
     poison.assert_keeps_quiet(&format!("create LAB {mode} --json --report PAGE"));
     poison.assert_given();
@@ -165,7 +165,7 @@ fn live(mode: &str, is_served: bool) {
     poison.assert_keeps_quiet("destroy LAB --yes --json --report PAGE");
     assert!(fs::read_to_string(poison.page()).unwrap().contains("father"), "there is a page");
     let said = server.map(|server| server.said()).unwrap_or_default();
-    assert_eq!(is_served, said.contains(" 200 to "), "whoever is_served tells of it: {said}");
+    assert_eq!(is_served, said.contains(" 200 to "), "whoever serves tells of it: {said}");
     let found = poison.needles().in_bytes(said.as_bytes());
     assert!(found.is_empty(), "{found:#?}");
     assert_nothing_is_left(&poison.hoard.lab);
