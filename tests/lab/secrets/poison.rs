@@ -147,13 +147,8 @@ impl Poison {
     }
 }
 
-/// A whole life, with every value changed in the middle of it, and whoever serves meanwhile.
-fn live(mode: &str, is_served: bool) {
-    let mut poison = Poison::new();
-    let server = is_served.then(|| poison.hoard.start("serve --listen 127.0.0.1:0"));
-    if let Some(server) = &server {
-        wait_until("the server serves", || server.said().contains("serving"));
-    }
+/// A whole life, with every value changed in the middle of it.
+fn live(poison: &mut Poison, mode: &str) {
     poison.assert_keeps_quiet(&format!("create LAB {mode} --json --report PAGE"));
     poison.assert_given();
     poison.change();
@@ -164,32 +159,37 @@ fn live(mode: &str, is_served: bool) {
     poison.assert_keeps_quiet("exec LAB -- true");
     poison.assert_keeps_quiet("destroy LAB --yes --json --report PAGE");
     assert!(fs::read_to_string(poison.page()).unwrap().contains("father"), "there is a page");
-    let said = server.map(|server| server.said()).unwrap_or_default();
-    assert_eq!(is_served, said.contains(" 200 to "), "whoever serves tells of it: {said}");
-    let found = poison.needles().in_bytes(said.as_bytes());
-    assert!(found.is_empty(), "{found:#?}");
-    assert_nothing_is_left(&poison.hoard.lab);
+    assert_eq!(poison.hoard.lab.machines(), [""; 0], "and no machine any more");
 }
 
 #[test]
 fn over_the_whole_life_of_a_node_that_is_pushed_no_value_is_anywhere_but_in_its_memory() {
     if !lacks(&NEEDS) {
-        live("--mode push", false);
+        live(&mut Poison::new(), "--mode push");
     }
 }
 
 #[test]
 fn over_the_whole_life_of_a_node_that_pulls_no_value_is_anywhere_but_in_its_memory() {
     if !lacks(&NEEDS) {
-        live("--mode pull", false);
+        live(&mut Poison::new(), "--mode pull");
     }
 }
 
 #[test]
 fn no_value_is_anywhere_either_where_a_server_stays() {
-    if !lacks(&NEEDS) {
-        live("--mode pull", true);
+    if lacks(&NEEDS) {
+        return;
     }
+    let mut poison = Poison::new();
+    let server = poison.hoard.start("serve --listen 127.0.0.1:0");
+    wait_until("the server serves", || server.said().contains("serving"));
+    live(&mut poison, "--mode pull");
+    assert!(server.said().contains(" 200 to "), "it tells whom it served: {}", server.said());
+    let found = poison.needles().in_bytes(server.said().as_bytes());
+    assert!(found.is_empty(), "{found:#?}");
+    drop(server);
+    assert_nothing_is_left(&poison.hoard.lab);
 }
 
 #[test]

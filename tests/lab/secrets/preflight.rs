@@ -78,7 +78,9 @@ fn snapshot(folder: &Path) -> BTreeMap<PathBuf, (Vec<u8>, i64, i64)> {
             files.insert(path.clone(), (Vec::new(), 0, 0));
             files.extend(snapshot(&path));
         } else if about.is_file() && !is_lock {
-            files.insert(path.clone(), (fs::read(&path).unwrap(), about.mtime(), about.mtime_nsec()));
+            // Of images it is enough when they were written.
+            let text = if about.len() < 1 << 20 { fs::read(&path).unwrap() } else { Vec::new() };
+            files.insert(path.clone(), (text, about.mtime(), about.mtime_nsec()));
         }
     }
     files
