@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot set its scene has failed")]
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,6 +14,7 @@ fn the_reference_of_the_command_line_is_current() {
     let mut page = String::from(
         "# The command line\n\nWritten by `UPDATE_EXPECT=1 cargo test --test reference`; do not edit by hand.\n",
     );
+    let mut told = BTreeSet::new();
     for command in [
         "",
         "validate",
@@ -32,6 +34,11 @@ fn the_reference_of_the_command_line_is_current() {
         "token revoke",
         "token list",
         "token rotate",
+        "secrets",
+        "secrets check",
+        "secrets recipients",
+        "secrets edit",
+        "secrets rotate",
         "graph",
         "runs",
         "runs list",
@@ -42,8 +49,17 @@ fn the_reference_of_the_command_line_is_current() {
         "man",
     ] {
         let title = if command.is_empty() { "orch".to_owned() } else { format!("orch {command}") };
+        told.insert(command);
         let words: Vec<&str> = command.split_whitespace().chain(["--help"]).collect();
         page.push_str(&["\n## ", &title, "\n\n```text\n", &orch(&words), "```\n"].concat());
+    }
+    let help = orch(&["--help"]);
+    let listed =
+        help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    for command in
+        listed.filter(|line| !line.starts_with("   ")).filter_map(|line| line.split_whitespace().next())
+    {
+        assert!(told.contains(command), "the reference has no word on `{command}`");
     }
     check("docs/cli.md", &page);
 }

@@ -143,7 +143,9 @@ fn output_of(command: &str, cwd: &Path, temporary: &Path) -> String {
 
 /// What a plan says of the machine that it is made on is not the same on every machine.
 fn without_surroundings(stderr: &str) -> String {
-    let is_local = |line: &&str| line.starts_with("caveat: ") || line.starts_with("obstacle: ");
+    let is_local = |line: &&str| {
+        line.starts_with("caveat: ") || (line.starts_with("obstacle: ") && !line.contains("secret:"))
+    };
     stderr.split_inclusive('\n').filter(|line| !is_local(line)).collect()
 }
 

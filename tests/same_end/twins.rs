@@ -81,7 +81,7 @@ impl Twins {
             let mut lines = output.stdout.split(|byte| *byte == b'\n');
             let keys: NodeKeys = serde_json::from_slice(lines.next().unwrap()).unwrap();
             let Lacking { lacking } = serde_json::from_slice(lines.next().unwrap()).unwrap();
-            let treasury = SiteTreasury::new(self.site.vault(), "unused".into());
+            let treasury = SiteTreasury::new(self.site.vault());
             output = run(Some(treasury.pack(&config, &lacking, &keys.age).unwrap()));
         }
         read(&self.pushed, &output)

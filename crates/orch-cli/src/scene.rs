@@ -9,7 +9,7 @@ use orch_model::{Fleet, HostName, Identity, Scope, parse, resolve};
 use orch_plan::{Goal, HostView, Observed, Plan, Selection, Verb};
 use orch_providers::{Base, Ground, GroundError, Preflight};
 use orch_run::status::minding_drift;
-use orch_run::treasury::{minding_readers, refuse_wide_rules};
+use orch_run::treasury::{judge_readers, minding_readers};
 use orch_run::{SiteTreasury, StateDir, Treasury, TreasuryError, know_secrets, observe, picked};
 use orch_secrets::{Identities, Vault};
 use orch_server::{ServerFolder, SitePlace, SiteRegistry, system_clock};
@@ -65,7 +65,7 @@ impl Scene {
         let identities = Identities::of_process();
         let (state, program) = (state(cli)?, program()?);
         let vault = Vault::new(&site, identities.clone());
-        let treasury = Arc::new(SiteTreasury::new(vault, state.secrets_lock()));
+        let treasury = Arc::new(SiteTreasury::new(vault));
         let base = Base { state, site, program, keep, treasury: treasury.clone() };
         let manifest_file = manifest.manifest_file.as_deref().map(absolute);
         Ok(Self { fleet, sealed: Vec::new(), base, treasury, identities, manifest_file })
@@ -78,7 +78,7 @@ impl Scene {
         let meant: BTreeSet<Identity> = picked.into_iter().map(|node| node.identity.clone()).collect();
         let vault = self.treasury.vault();
         self.sealed = know_secrets(&mut self.fleet, vault, |node| meant.contains(node));
-        self.sealed.extend(refuse_wide_rules(&self.fleet, vault, |node| meant.contains(node)));
+        self.sealed.extend(judge_readers(&self.fleet, vault, |node| meant.contains(node)));
         Ok(self)
     }
 

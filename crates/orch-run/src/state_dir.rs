@@ -79,11 +79,6 @@ impl StateDir {
         self.root.join("server")
     }
 
-    /// What whoever changes the sops files of a site holds.
-    pub fn secrets_lock(&self) -> PathBuf {
-        self.root.join("secrets.lock")
-    }
-
     /// Makes the folder of locks.
     pub fn make_locks(&self) -> Result<PathBuf, StateDirError> {
         make(self.root.join("locks"))

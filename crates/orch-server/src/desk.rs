@@ -194,8 +194,7 @@ impl Desk {
             return Ok(None);
         }
         let (vault, config) = (self.specs.vault(), config.clone());
-        let lock = self.folder.path().join("secrets.lock");
-        let pack = move || SiteTreasury::new(vault, lock).pack(&config, &lacking, &keys.age);
+        let pack = move || SiteTreasury::new(vault).pack(&config, &lacking, &keys.age);
         let packed = tokio::task::spawn_blocking(pack).await;
         Ok(Some(packed.map_err(Answered::fault)?.map_err(Answered::fault)?))
     }

@@ -22,7 +22,7 @@ pub(crate) enum SecretsArgs {
         /// The file, relative to the site: `secrets/app.yaml`.
         file: String,
     },
-    /// Give files a new data key, by the `sops` program: those whom `.sops.yaml` does not name any more know the old one.
+    /// Give files a new data key, by the `sops` program. Who can read them stays: `sops updatekeys` changes that, before.
     Rotate {
         /// The files, relative to the site. Default: every one below `secrets/`.
         files: Vec<String>,

@@ -1,14 +1,18 @@
 //! `orch secrets`: what there is, who can read it, and the way to change it.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use orch_model::{Identity, Scope, parse};
 use orch_run::treasury::{Reads, audit};
-use orch_run::{ExitCode, load};
+use orch_run::{ExitCode, SiteTreasury, load};
 use orch_secrets::{Env, Identities, Vault};
 use serde_json::json;
+use uuid::Uuid;
 
 use crate::args::{Cli, Readers, SecretsArgs};
 use crate::failure::Failure;
@@ -26,17 +30,28 @@ pub(crate) fn run(cli: &Cli, what: &SecretsArgs, output: &Output) -> Result<Exit
     match what {
         SecretsArgs::Check(readers) => check(cli, &vault, readers, output),
         SecretsArgs::Recipients(readers) => recipients(cli, &vault, readers, output),
-        SecretsArgs::Edit { file } => sops(&root, &["edit", "--", file]),
+        SecretsArgs::Edit { file } => {
+            make_folder_of(&root, file)?;
+            // It writes the clear text for the editor to a file.
+            let memory = Memory::make()?;
+            alone(vault, || sops(&root, &["edit", "--", file], memory.as_ref()))
+        }
         SecretsArgs::Rotate { files } => {
             let all = if files.is_empty() { vault.files()? } else { files.clone() };
-            for file in &all {
-                output::note(&format!("rotating {file}"));
-                let code = sops(&root, &["rotate", "--in-place", "--", file])?;
-                if code != ExitCode::Done {
-                    return Ok(code);
+            let code = alone(vault, || {
+                for file in &all {
+                    output::note(&format!("rotating {file}"));
+                    let code = sops(&root, &["rotate", "--in-place", "--", file], None)?;
+                    if code != ExitCode::Done {
+                        return Ok(code);
+                    }
                 }
+                Ok(ExitCode::Done)
+            })?;
+            if code != ExitCode::Done {
+                return Ok(code);
             }
-            output.answer(&format!("{} have a new key", counted(all.len())), &json!({ "rotated": all }));
+            output.answer(&rotated(all.len()), &json!({ "rotated": all }));
             Ok(ExitCode::Done)
         }
     }
@@ -114,10 +129,51 @@ fn nodes(cli: &Cli, readers: &Readers) -> Result<Vec<Reads>, Failure> {
     Ok(nodes)
 }
 
+/// Does something while nobody else changes the files: what an editor that was open meanwhile saves would undo it.
+fn alone<T>(vault: Vault, act: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+    SiteTreasury::new(vault).alone(act)?
+}
+
+/// A folder in memory for this user alone, gone when dropped.
+struct Memory(PathBuf);
+
+impl Memory {
+    /// One, where there is memory for files; nothing where there is none, after saying so.
+    fn make() -> Result<Option<Self>, Failure> {
+        let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+        let places = runtime.into_iter().chain([PathBuf::from("/dev/shm")]);
+        let Some(place) = places.into_iter().find(|place| is_memory(place)) else {
+            output::note(
+                &"warning: there is no memory for files here, so sops writes the clear text to a disk",
+            );
+            return Ok(None);
+        };
+        let path = place.join(format!("orch-{}", Uuid::new_v4().simple()));
+        let made = DirBuilder::new().mode(0o700).create(&path);
+        made.map_err(|source| Failure::Unwritten { path: path.clone(), source })?;
+        Ok(Some(Self(path)))
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        // What an editor left there is gone with it.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn is_memory(folder: &Path) -> bool {
+    const TMPFS: i64 = 0x0102_1994;
+    const RAMFS: i64 = 0x8584_58f6;
+    rustix::fs::statfs(folder).is_ok_and(|about| matches!(i64::from(about.f_type), TMPFS | RAMFS))
+}
+
 /// Runs the user's own `sops`, which knows every kind of key and keeps comments.
-fn sops(root: &Path, args: &[&str]) -> Result<ExitCode, Failure> {
-    let status = Command::new(SOPS).args(args).current_dir(root).status();
-    match status {
+fn sops(root: &Path, args: &[&str], memory: Option<&Memory>) -> Result<ExitCode, Failure> {
+    let mut command = Command::new(SOPS);
+    command.args(args).current_dir(root).envs(memory.map(|memory| ("TMPDIR", &memory.0)));
+    // Standard output is for the answer.
+    match command.stdout(io::stderr()).status() {
         // It says itself what is wrong; 200 is an editor that changed nothing.
         Ok(status) if status.success() || status.code() == Some(200) => Ok(ExitCode::Done),
         Ok(_) => Ok(ExitCode::Failed),
@@ -126,6 +182,16 @@ fn sops(root: &Path, args: &[&str]) -> Result<ExitCode, Failure> {
     }
 }
 
-fn counted(files: usize) -> String {
-    if files == 1 { "1 file".into() } else { format!("{files} files") }
+fn rotated(files: usize) -> String {
+    match files {
+        0 => "there is no sops file below `secrets/`".into(),
+        1 => "1 file has a new key".into(),
+        files => format!("{files} files have a new key"),
+    }
+}
+
+/// `sops` does not make folders, and says so only when the text is written and lost.
+fn make_folder_of(root: &Path, file: &str) -> Result<(), Failure> {
+    let Some(folder) = root.join(file).parent().map(Path::to_owned) else { return Ok(()) };
+    fs::create_dir_all(&folder).map_err(|source| Failure::Unwritten { path: folder, source })
 }

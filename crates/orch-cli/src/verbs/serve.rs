@@ -63,8 +63,6 @@ pub(crate) struct Served {
     pub(crate) root: std::path::PathBuf,
     pub(crate) accepts_legacy_tokens: bool,
     pub(crate) identities: Identities,
-    /// Held by whoever changes the sops files of the site.
-    pub(crate) secrets_lock: std::path::PathBuf,
     locals: BTreeMap<HostName, Local>,
 }
 
@@ -80,8 +78,7 @@ impl Served {
         let locals = hosts_here.into_iter().map(local).collect();
         let identities = Identities::of_process();
         let folder = ServerFolder::of(&state, &name).of_site(&root, identities.clone());
-        let secrets_lock = state.secrets_lock();
-        Ok(Self { folder, locals, root: root.clone(), accepts_legacy_tokens, identities, secrets_lock })
+        Ok(Self { folder, locals, root: root.clone(), accepts_legacy_tokens, identities })
     }
 }
 

@@ -125,10 +125,12 @@ fn make_kept(served: &Served, kept: &BTreeMap<KeyName, SecretRef>, output: &Outp
             "name another one in `server.signing_keys` of `site.yaml`, later by its name than the others";
         return Err(Failure::Server(format!("every signing key that the site names is there; {hint}")));
     }
-    let treasury = SiteTreasury::new(vault, served.secrets_lock.clone());
+    let treasury = SiteTreasury::new(vault);
     for (key, mention) in &missing {
-        treasury.put(mention, &orch_server::new_key().map_err(|error| Failure::server(&error))?)?;
-        output::note(&format!("made `{key}` in {mention}"));
+        // Another command may have been quicker, and signed with its own already.
+        if treasury.put(mention, &orch_server::new_key().map_err(|error| Failure::server(&error))?)? {
+            output::note(&format!("made `{key}` in {mention}"));
+        }
     }
     take_over(&served.folder)?;
     let last = kept.keys().next_back();

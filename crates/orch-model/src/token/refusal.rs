@@ -23,6 +23,8 @@ pub enum Refusal {
     UsedUp,
     /// It was taken back.
     Revoked,
+    /// It came with other keys than the first one of its chain: somebody else has it.
+    OtherKeys,
 }
 
 impl Refusal {
@@ -32,7 +34,7 @@ impl Refusal {
             Self::Missing | Self::Malformed => Code::E300,
             Self::NoKey => Code::E500,
             Self::Forged | Self::OtherNode | Self::OtherAudience | Self::Expired => Code::E301,
-            Self::UsedUp | Self::Revoked => Code::E302,
+            Self::UsedUp | Self::Revoked | Self::OtherKeys => Code::E302,
         }
     }
 }
@@ -48,6 +50,7 @@ impl fmt::Display for Refusal {
             Self::Expired => "the token has expired",
             Self::UsedUp => "the token was used up",
             Self::Revoked => "the token was revoked",
+            Self::OtherKeys => "the token came with other keys than before: another machine has it",
         })
     }
 }

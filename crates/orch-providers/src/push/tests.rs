@@ -81,6 +81,10 @@ impl Treasury for Packer {
         unreachable!("that is not for who brings a configuration")
     }
 
+    fn is_known(&self, _: &AgeRecipient) -> Result<bool, TreasuryError> {
+        Ok(false)
+    }
+
     fn has_files(&self) -> bool {
         true
     }

@@ -1,5 +1,5 @@
 //! By what nodes are known: what a node says of its own keys is written on its machine, before it puts away the key that it
-//! was made with; and who may read sops files himself is let in, and later shown out.
+//! was made with; and a node that reads sops files itself is let in, and later shown out.
 
 use std::sync::Arc;
 
@@ -23,14 +23,17 @@ impl Work {
     ) -> Result<Vec<String>, StepError> {
         let mut notes = Vec::new();
         match self.keys_of(&target.identity, target.uuid).await? {
-            Keys::Unknown => return self.admit(config, keys).await,
+            Keys::Unknown if config.role.enroll_recipient => return Err(unmarkable(target).into()),
+            Keys::Unknown => return Ok(notes),
             Keys::Known(known) if known == *keys && keys.settled => return Ok(notes),
             Keys::Known(known) if known.age != keys.age => {
+                self.must_be_its_own(target, keys).await?;
                 notes.push("it has another age key than before".to_owned());
                 // Nobody would know the old one any more.
                 notes.extend(self.show_out(&target.identity, known.age).await?);
             }
-            Keys::Known(_) | Keys::Awaited => {}
+            Keys::Awaited => self.must_be_its_own(target, keys).await?,
+            Keys::Known(_) => {}
         }
         target.progress.say("writing down its keys");
         if config.role.enroll_recipient {
@@ -49,6 +52,26 @@ impl Work {
             self.pin(target, settled).await?;
         }
         Ok(notes)
+    }
+
+    /// Recipients are public, so a node could say that it is somebody else: it would be shown secrets that it cannot open, and
+    /// whoever it said it was would be shown out with it. A key that is new is nobody's yet.
+    async fn must_be_its_own(&self, target: &Target, keys: &NodeKeys) -> Result<(), StepError> {
+        let age = keys.age.clone();
+        let is_taken =
+            self.treasury.has_files() && self.ask_treasury(move |treasury| treasury.is_known(&age)).await?;
+        let view = self.look(&target.identity).await?;
+        let others = view
+            .machines()
+            .iter()
+            .filter(|machine| machine.marks.as_ref().is_none_or(|marks| marks.uuid != target.uuid));
+        let is_anothers =
+            others.filter_map(|machine| machine.keys.known()).any(|known| known.age == keys.age);
+        if is_taken || is_anothers {
+            let why = format!("it says that its key is `{}`, which is somebody else's", keys.age);
+            return Err(TransportError::Impostor { node: target.identity.clone(), why }.into());
+        }
+        Ok(())
     }
 
     async fn pin(&self, target: &Target, keys: NodeKeys) -> Result<(), StepError> {
@@ -140,4 +163,10 @@ impl Work {
         };
         asked.map_err(ended).and_then(|answer| answer).map_err(StepError::Treasury)
     }
+}
+
+/// A machine on which nothing can be written could not be shown out again.
+fn unmarkable(target: &Target) -> TransportError {
+    let why = "its host does not keep what it is known by, so it cannot be let in to sops files".into();
+    TransportError::Unasked { node: target.identity.clone(), why }
 }

@@ -11,7 +11,10 @@ use std::time::{Duration, Instant};
 use orch_model::{AgeRecipient, SecretRef};
 use orch_secrets::rules::{Rules, add_recipient, remove_recipient};
 use orch_secrets::sops::encrypt;
-use orch_secrets::{Format, KeyPath, Reader, Reference, Secret, SopsFile, Step, Vault};
+use orch_secrets::{
+    FOLDER, Format, KeyPath, Reader, Reference, Secret, SopsFile, Step, Vault, VaultError, seal,
+};
+use uuid::Uuid;
 
 use super::TreasuryError;
 
@@ -28,16 +31,19 @@ pub(super) struct Keeper<'k> {
 }
 
 impl<'k> Keeper<'k> {
-    /// Begins to change files, once nobody else does.
-    pub(super) fn begin(vault: &'k Vault, lock: &Path) -> Result<Self, TreasuryError> {
-        let locked = lock_file(lock).map_err(|error| {
-            let what = format!("the sops files cannot be changed: `{}`: {error}", lock.display());
+    /// Begins to change files, once nobody else does. The lock is on the files' own folder, so that it holds between whoever
+    /// works on this site, wherever they keep their state.
+    pub(super) fn begin(vault: &'k Vault) -> Result<Self, TreasuryError> {
+        let folder = vault.root().join(FOLDER);
+        let folder = if folder.is_dir() { folder } else { vault.root().to_owned() };
+        let locked = lock_folder(&folder).map_err(|error| {
+            let what = format!("the sops files cannot be changed: `{}`: {error}", folder.display());
             TreasuryError { what, hint: "see whether another `orch` changes them, and run again".into() }
         })?;
         Ok(Self { vault, _lock: locked })
     }
 
-    /// Lets one read these files, and those that are made by the same rules; in words, what was changed.
+    /// Lets one read these files; in words, what was changed.
     pub(super) fn admit(
         &self,
         files: impl IntoIterator<Item = String>,
@@ -58,41 +64,86 @@ impl<'k> Keeper<'k> {
             let mut wanted: Vec<Reader> = sops.recipients().iter().cloned().collect();
             wanted.push(reader.clone());
             let text = sops.rewrap(self.vault.keyring(), &wanted);
-            self.write(&file, &text.map_err(|error| refused(&error, error.hint().unwrap_or_default()))?)?;
+            self.write(&file, &text.map_err(|error| refused(&error, error.hint()))?)?;
             notes.push(format!("`{file}` can be read by it now"));
         }
         Ok(notes)
     }
 
-    /// Takes one off every file; in words, what was changed, and which values it knew.
+    /// Takes one off every file; in words, what was changed, and which values it knew. That is told also where it could not be
+    /// done: what a node has read stays read.
     pub(super) fn dismiss(&self, recipient: &AgeRecipient) -> Result<Vec<String>, TreasuryError> {
-        let reader = reader(recipient)?;
-        let mut notes = Vec::new();
-        if let Some(text) = self.rules()? {
-            let changed = remove_recipient(&text, &reader);
-            self.write_rules(&text, &changed.map_err(|error| refused(&error, error.hint()))?)?;
-        }
-        let failed = |error: orch_secrets::VaultError| refused(&error, &error.hint());
-        for file in self.vault.files().map_err(failed)? {
-            // What is no sops file is for nobody.
-            let Ok(sops) = self.read(&file) else { continue };
-            let (before, wanted): (Vec<Reader>, Vec<Reader>) =
-                sops.recipients().iter().cloned().partition(|known| known.is_same(&reader));
-            if before.is_empty() {
-                continue;
-            }
-            let text = sops.renew(self.vault.keyring(), &wanted);
-            self.write(&file, &text.map_err(|error| refused(&error, error.hint().unwrap_or_default()))?)?;
-            let values: Vec<String> = sops.paths().iter().map(ToString::to_string).collect();
-            let values =
-                if sops.format() == Format::Binary { "its content".into() } else { values.join(", ") };
-            notes.push(format!("`{file}` has a new key; the node could read, so change: {values}"));
-        }
-        Ok(notes)
+        let (reader, files) = (reader(recipient)?, self.read_by(recipient)?);
+        let known: Vec<String> = files.iter().map(known_values).collect();
+        let told = |error: TreasuryError| TreasuryError {
+            what: if known.is_empty() {
+                error.what
+            } else {
+                format!("{}; the node could read, so change: {}", error.what, known.join("; "))
+            },
+            hint: format!(
+                "{}; or take `{recipient}` off by hand, with `sops updatekeys` and `sops rotate`, and run again",
+                error.hint
+            ),
+        };
+        self.take_off(&reader, &files).map_err(told)?;
+        let note =
+            |values: &String| format!("it has a new key, and the node could read, so change, {values}");
+        Ok(known.iter().map(note).collect())
     }
 
-    /// Puts a value that orch made where a mention leads, unless there is one.
-    pub(super) fn put(&self, mention: &SecretRef, value: &Secret) -> Result<(), TreasuryError> {
+    fn take_off(&self, reader: &Reader, files: &[SopsFile]) -> Result<(), TreasuryError> {
+        if let Some(text) = self.rules()?.filter(|text| text.contains(reader.as_str())) {
+            let changed = remove_recipient(&text, reader);
+            self.write_rules(&text, &changed.map_err(|error| refused(&error, error.hint()))?)?;
+        }
+        for sops in files {
+            let wanted: Vec<Reader> =
+                sops.recipients().iter().filter(|known| !known.is_same(reader)).cloned().collect();
+            let text = sops.renew(self.vault.keyring(), &wanted);
+            self.write(sops.path(), &text.map_err(|error| refused(&error, error.hint()))?)?;
+        }
+        Ok(())
+    }
+
+    /// The files that a recipient can read. One that does not even name it is not looked into: what is wrong with it is no
+    /// reason to keep a node.
+    fn read_by(&self, recipient: &AgeRecipient) -> Result<Vec<SopsFile>, TreasuryError> {
+        let failed = |error: VaultError| refused(&error, &error.hint());
+        let mut files = Vec::new();
+        for file in self.vault.files().map_err(failed)? {
+            let Ok(bytes) = self.vault.read(&file) else { continue };
+            let name = recipient.as_str().as_bytes();
+            if bytes.windows(name.len()).any(|window| window == name) {
+                files.push(self.read(&file)?);
+            }
+        }
+        Ok(files)
+    }
+
+    /// Whether somebody can read a file of the site, or is named by its rules, or is who works here.
+    pub(super) fn is_known(&self, recipient: &AgeRecipient) -> Result<bool, TreasuryError> {
+        let reader = reader(recipient)?;
+        let is_named = self.rules()?.is_some_and(|text| text.contains(recipient.as_str()));
+        Ok(is_named || self.vault.keyring().is_for(&reader) || !self.read_by(recipient)?.is_empty())
+    }
+
+    /// Says why somebody could not be let in to a file, or not be shown out again. Nothing is written.
+    pub(super) fn rehearse(&self, file: &str) -> Result<(), TreasuryError> {
+        let anybody = Reader::from(seal::Identity::generate().recipient());
+        if let Some(text) = self.rules()? {
+            add_recipient(&text, file, &anybody).map_err(|error| refused(&error, error.hint()))?;
+        }
+        let sops = self.read(file)?;
+        let mut wanted: Vec<Reader> = sops.recipients().iter().cloned().collect();
+        sops.renew(self.vault.keyring(), &wanted).map_err(|error| refused(&error, error.hint()))?;
+        wanted.push(anybody);
+        sops.rewrap(self.vault.keyring(), &wanted).map_err(|error| refused(&error, error.hint()))?;
+        Ok(())
+    }
+
+    /// Puts a value that orch made where a mention leads, unless there is one by now. Whether it was put there.
+    pub(super) fn put(&self, mention: &SecretRef, value: &Secret) -> Result<bool, TreasuryError> {
         let Ok(Reference::File { file, path }) = Reference::of(mention) else {
             let what = format!("`{mention}` does not say which file it is to be made in");
             return Err(TreasuryError { what, hint: "mention it as `secret:<file>#<path>`".into() });
@@ -100,29 +151,28 @@ impl<'k> Keeper<'k> {
         let full = self.vault.root().join(&file);
         let text = if full.try_exists().unwrap_or(true) {
             let sops = self.read(&file)?;
+            if sops.paths().contains(&path) {
+                return Ok(false);
+            }
             sops.set(self.vault.keyring(), &path, value)
         } else {
             let rules = self.rules()?.unwrap_or_default();
             let rules = Rules::parse(&rules).map_err(|error| refused(&error, error.hint()))?;
             let policy = rules.policy(&file).map_err(|error| refused(&error, error.hint()))?;
             let format = Format::of(&file);
-            let empty = encrypt(&file, format, only(format, &path, value)?.expose(), policy);
+            let text = encrypt(&file, format, only(format, &path, value)?.expose(), policy);
             if let Some(folder) = full.parent() {
                 fs::create_dir_all(folder).map_err(|error| unwritten(&file, &error))?;
             }
-            empty
+            text
         };
-        self.write(&file, &text.map_err(|error| refused(&error, error.hint().unwrap_or_default()))?)
+        self.write(&file, &text.map_err(|error| refused(&error, error.hint()))?)?;
+        Ok(true)
     }
 
     /// A file as it is now: another process may have changed it since the run began.
     fn read(&self, file: &str) -> Result<SopsFile, TreasuryError> {
-        let unread = |error: &io::Error| TreasuryError {
-            what: format!("`{file}` cannot be read: {error}"),
-            hint: "see whether it is there and yours to read".into(),
-        };
-        let text = fs::read(self.vault.root().join(file)).map_err(|error| unread(&error))?;
-        SopsFile::parse(file, &text).map_err(|error| refused(&error, error.hint().unwrap_or_default()))
+        self.vault.parse_now(file).map_err(|error| refused(&error, &error.hint()))
     }
 
     /// The rules, where the site has any.
@@ -194,11 +244,15 @@ fn unwritten(file: &str, error: &io::Error) -> TreasuryError {
     }
 }
 
-fn lock_file(path: &Path) -> io::Result<File> {
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder)?;
-    }
-    let file = OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path)?;
+/// The values of a file that whoever could read it may have kept.
+fn known_values(sops: &SopsFile) -> String {
+    let values: Vec<String> = sops.paths().iter().map(ToString::to_string).collect();
+    let values = if sops.format() == Format::Binary { "its content".into() } else { values.join(", ") };
+    format!("`{}`: {values}", sops.path())
+}
+
+fn lock_folder(path: &Path) -> io::Result<File> {
+    let file = File::open(path)?;
     let deadline = Instant::now() + PATIENCE;
     loop {
         match file.try_lock() {
@@ -217,10 +271,15 @@ fn replace(path: &Path, text: &[u8]) -> io::Result<()> {
     let path: PathBuf = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let mode = fs::metadata(&path).map_or(0o644, |about| about.mode() & 0o777);
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let draft = path.with_file_name(format!(".{name}.orch-new"));
-    let _ = fs::remove_file(&draft);
+    // By a name of its own: whoever was cut off may have left one.
+    let draft = path.with_file_name(format!(".{name}.{}.orch-new", Uuid::new_v4().simple()));
     let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&draft)?;
-    file.write_all(text)?;
-    file.sync_all()?;
-    fs::rename(&draft, &path)
+    let written =
+        file.write_all(text).and_then(|()| file.sync_all()).and_then(|()| fs::rename(&draft, &path));
+    if written.is_err() {
+        // Nobody else knows of it.
+        let _ = fs::remove_file(&draft);
+    }
+    written?;
+    path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
 }

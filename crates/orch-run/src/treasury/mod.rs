@@ -13,7 +13,7 @@ use thiserror::Error;
 
 pub use audit::{Audit, Finding, Reads, audit};
 pub use known::know_secrets;
-pub use readers::{minding_readers, refuse_wide_rules};
+pub use readers::{judge_readers, minding_readers};
 pub use site::SiteTreasury;
 
 /// Who can open the secrets of a site. May take a moment: files are read, and keys are tried.
@@ -24,6 +24,9 @@ pub trait Treasury: Send + Sync {
 
     /// Lets a node read the sops files itself that hold its secrets; in words, what was changed for it.
     fn admit(&self, config: &Config, recipient: &AgeRecipient) -> Result<Vec<String>, TreasuryError>;
+
+    /// Whether somebody can read a file of the site, or is named by its rules, or is who works here.
+    fn is_known(&self, recipient: &AgeRecipient) -> Result<bool, TreasuryError>;
 
     /// Whether there are sops files at all.
     fn has_files(&self) -> bool;
@@ -63,6 +66,10 @@ impl Treasury for NoTreasury {
 
     fn admit(&self, _: &Config, _: &AgeRecipient) -> Result<Vec<String>, TreasuryError> {
         Ok(Vec::new())
+    }
+
+    fn is_known(&self, _: &AgeRecipient) -> Result<bool, TreasuryError> {
+        Ok(false)
     }
 
     fn has_files(&self) -> bool {

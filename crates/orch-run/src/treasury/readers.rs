@@ -1,14 +1,13 @@
 //! Nodes that read sops files themselves, and whether they can.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 
-use orch_model::{Config, Fleet, Identity};
+use orch_model::{AgeRecipient, Config, Fleet, Identity, Node};
 use orch_plan::{Applied, HostView, Observed};
-use orch_secrets::Vault;
-use orch_secrets::rules::Rules;
+use orch_secrets::{Reader, Vault};
 
 use super::TreasuryError;
+use super::keeper::Keeper;
 
 /// What was observed, but of a node that is to read sops files itself and cannot yet nothing is known of its configuration: so
 /// a plan applies it anew, which lets the node in.
@@ -23,8 +22,7 @@ pub fn minding_readers(fleet: &Fleet, vault: &Vault, mut observed: Observed) -> 
         };
         for machine in machines {
             let is_it = machine.marks.as_ref().is_some_and(|marks| marks.is_of(&fleet.site, &node.identity));
-            let is_let_in =
-                machine.keys.known().is_none_or(|keys| reads_all(config, vault, keys.age.as_str()));
+            let is_let_in = machine.keys.known().is_none_or(|keys| reads_all(config, vault, &keys.age));
             if is_it && !is_let_in {
                 machine.applied = Applied::Unknown;
             }
@@ -33,24 +31,39 @@ pub fn minding_readers(fleet: &Fleet, vault: &Vault, mut observed: Observed) -> 
     observed
 }
 
-/// Says of nodes that are to read sops files themselves why they cannot be let in without being let in too far: who is put into
-/// a rule of `.sops.yaml` will be able to read every file that the rule is for.
-pub fn refuse_wide_rules(
+/// Says of nodes that are to read sops files themselves why they cannot be let in, or not shown out again, or not without being
+/// let in too far: who is put into a rule of `.sops.yaml` will be able to read every file that the rule is for.
+pub fn judge_readers(
     fleet: &Fleet,
     vault: &Vault,
     is_meant: impl Fn(&Identity) -> bool,
 ) -> Vec<TreasuryError> {
-    let text = fs::read_to_string(vault.root().join(".sops.yaml")).unwrap_or_default();
-    // Rules that cannot be read are told by whoever has to change them.
-    let Ok(rules) = Rules::parse(&text) else { return Vec::new() };
+    let enrols = |node: &&Node| {
+        is_meant(&node.identity) && node.config.as_ref().is_some_and(|config| config.role.enroll_recipient)
+    };
+    if !fleet.nodes.iter().any(|node| enrols(&node)) {
+        return Vec::new();
+    }
+    let rules = match vault.rules() {
+        Ok(Some(rules)) => rules,
+        Ok(None) => return Vec::new(),
+        Err(error) => return vec![TreasuryError { what: error.to_string(), hint: error.hint() }],
+    };
     let all = vault.files().unwrap_or_default();
     let mut told = BTreeMap::new();
-    for node in fleet.nodes.iter().filter(|node| is_meant(&node.identity)) {
-        let Some(config) = node.config.as_ref().filter(|config| config.role.enroll_recipient) else {
-            continue;
-        };
+    for config in fleet.nodes.iter().filter(enrols).filter_map(|node| node.config.as_ref()) {
         let own = files_of(config, vault);
         for file in &own {
+            if !all.contains(file) {
+                let what = format!(
+                    "spec `{}` has its nodes read `{file}` themselves, which is not below `secrets/`",
+                    config.spec
+                );
+                told.insert(what.clone(), TreasuryError { what, hint: "move it there".into() });
+            }
+            if let Err(error) = Keeper::begin(vault).and_then(|keeper| keeper.rehearse(file)) {
+                told.insert(error.what.clone(), error);
+            }
             let Ok(policy) = rules.policy(file) else { continue };
             let is_beside = |other: &&String| {
                 !own.contains(*other) && rules.policy(other).is_ok_and(|found| std::ptr::eq(found, policy))
@@ -74,12 +87,16 @@ fn files_of(config: &Config, vault: &Vault) -> BTreeSet<String> {
     spots.map(|spot| spot.file).collect()
 }
 
-/// Whether a recipient can read every file that holds a secret of a configuration. What cannot be looked at is told elsewhere.
-fn reads_all(config: &Config, vault: &Vault, recipient: &str) -> bool {
-    let files = files_of(config, vault);
-    let reads = |file: &String| match vault.file(file).as_ref() {
-        Ok(sops) => sops.recipients().iter().any(|reader| reader.as_str() == recipient),
+/// Whether a recipient can read every file that holds a secret of a configuration.
+fn reads_all(config: &Config, vault: &Vault, recipient: &AgeRecipient) -> bool {
+    files_of(config, vault).iter().all(|file| reads(vault, file, recipient))
+}
+
+/// Whether a recipient can read a file. One that cannot be looked at is told elsewhere.
+pub(super) fn reads(vault: &Vault, file: &str, recipient: &AgeRecipient) -> bool {
+    let Ok(recipient) = recipient.as_str().parse::<Reader>() else { return false };
+    match vault.file(file).as_ref() {
+        Ok(sops) => sops.recipients().iter().any(|reader| reader.is_same(&recipient)),
         Err(_) => true,
-    };
-    files.iter().all(reads)
+    }
 }

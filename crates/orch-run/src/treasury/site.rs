@@ -1,7 +1,6 @@
 //! The sops files of a site, for a run or for one answer.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 
 use orch_model::config::Secret;
 use orch_model::{AgeRecipient, Config, Identity, KeyName, Parcel, SecretRef};
@@ -14,19 +13,23 @@ use super::{Treasury, TreasuryError};
 /// Opens the secrets of a site.
 pub struct SiteTreasury {
     vault: Vault,
-    /// Held by whoever changes files.
-    lock: PathBuf,
 }
 
 impl SiteTreasury {
-    /// Opens what is in this vault, and changes it only while this lock is held.
-    pub const fn new(vault: Vault, lock: PathBuf) -> Self {
-        Self { vault, lock }
+    /// Opens what is in this vault.
+    pub const fn new(vault: Vault) -> Self {
+        Self { vault }
     }
 
-    /// Puts a value that was made here where a mention leads.
-    pub fn put(&self, mention: &SecretRef, value: &orch_secrets::Secret) -> Result<(), TreasuryError> {
-        Keeper::begin(&self.vault, &self.lock)?.put(mention, value)
+    /// Does something while nobody else changes the sops files of the site.
+    pub fn alone<T>(&self, act: impl FnOnce() -> T) -> Result<T, TreasuryError> {
+        let _keeper = Keeper::begin(&self.vault)?;
+        Ok(act())
+    }
+
+    /// Puts a value that was made here where a mention leads, unless there is one by now. Whether it was put there.
+    pub fn put(&self, mention: &SecretRef, value: &orch_secrets::Secret) -> Result<bool, TreasuryError> {
+        Keeper::begin(&self.vault)?.put(mention, value)
     }
 
     /// What it opens.
@@ -54,7 +57,7 @@ impl Treasury for SiteTreasury {
         let mut bundle = Bundle::default();
         for name in names {
             let secret = config.role.secrets.iter().find(|secret| secret.name == *name);
-            // Nobody is given what is not his, whatever he asks for.
+            // Nobody is given what is not its own, whatever it asks for.
             let stranger = || TreasuryError {
                 what: format!("`{}` asked for a secret that its spec does not name", config.node),
                 hint: "look at what runs on that node".into(),
@@ -78,7 +81,11 @@ impl Treasury for SiteTreasury {
         if files.is_empty() {
             return Ok(Vec::new());
         }
-        Keeper::begin(&self.vault, &self.lock)?.admit(files, recipient)
+        Keeper::begin(&self.vault)?.admit(files, recipient)
+    }
+
+    fn is_known(&self, recipient: &AgeRecipient) -> Result<bool, TreasuryError> {
+        Keeper::begin(&self.vault)?.is_known(recipient)
     }
 
     fn has_files(&self) -> bool {
@@ -86,6 +93,6 @@ impl Treasury for SiteTreasury {
     }
 
     fn dismiss(&self, _node: &Identity, recipient: &AgeRecipient) -> Result<Vec<String>, TreasuryError> {
-        Keeper::begin(&self.vault, &self.lock)?.dismiss(recipient)
+        Keeper::begin(&self.vault)?.dismiss(recipient)
     }
 }

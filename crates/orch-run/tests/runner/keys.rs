@@ -75,6 +75,10 @@ impl Treasury for Doorman {
         self.note("admitted", recipient)
     }
 
+    fn is_known(&self, _: &AgeRecipient) -> Result<bool, TreasuryError> {
+        Ok(false)
+    }
+
     fn has_files(&self) -> bool {
         true
     }

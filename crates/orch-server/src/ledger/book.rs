@@ -60,9 +60,9 @@ impl Book {
     /// Takes note of the keys that come with a token that was just shown: whether that is news. Keys other than those that
     /// came first are somebody else's.
     pub(super) fn meet(&mut self, node: &Identity, keys: &NodeKeys) -> Result<bool, Refusal> {
-        let Some(standing) = self.nodes.get_mut(node) else { return Err(Refusal::UsedUp) };
+        let Some(standing) = self.nodes.get_mut(node) else { return Err(Refusal::OtherKeys) };
         match &standing.keys {
-            Some(known) if known.age != keys.age => Err(Refusal::UsedUp),
+            Some(known) if known.age != keys.age => Err(Refusal::OtherKeys),
             Some(known) if known == keys => Ok(false),
             Some(_) | None => {
                 standing.keys = Some(keys.clone());

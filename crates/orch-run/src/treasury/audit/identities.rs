@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::PathBuf;
 
 use orch_secrets::Env;
 
@@ -10,19 +9,11 @@ use super::Findings;
 
 /// Looks at the permission bits of every file that identities are taken from.
 pub(super) fn look(env: &Env, findings: &mut Findings) {
-    let home = |path: &str| env.home.as_ref().map(|home| home.join(path));
-    let config = env.config_home.clone().or_else(|| home(".config"));
-    let files: [Option<PathBuf>; 4] = [
-        env.key_file.clone(),
-        env.ssh_key_file.clone(),
-        config.map(|config| config.join("sops/age/keys.txt")),
-        home(".ssh/id_ed25519"),
-    ];
-    for path in files.into_iter().flatten() {
+    for path in env.files() {
         let Ok(about) = fs::metadata(&path) else { continue };
         if about.is_file() && about.mode() & 0o077 != 0 {
             let what = format!("`{}` holds identities, and others may read or write it", path.display());
-            findings.add(what, format!("chmod 600 {}", path.display()));
+            findings.add(what, format!("`chmod 600 {}`", path.display()));
         }
     }
 }

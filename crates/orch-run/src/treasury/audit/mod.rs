@@ -6,11 +6,12 @@ mod plain;
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::fs;
 
 use orch_model::{AgeRecipient, Identity, Mention, SecretRef};
 use orch_secrets::rules::Rules;
 use orch_secrets::{Env, Reader, SopsFile, Vault, VaultError};
+
+use super::readers::reads;
 use serde::Serialize;
 
 /// One thing that is not as it should be.
@@ -63,7 +64,7 @@ pub fn audit(vault: &Vault, mentions: &[Mention], nodes: &[Reads], env: &Env) ->
     for node in nodes {
         look_at_reader(vault, node, &mut findings);
     }
-    plain::look(vault.root(), &files, &mut findings);
+    plain::look(vault.root(), &mut findings);
     identities::look(env, &mut findings);
     Audit { mentions: mentions.len(), files: files.len(), findings: findings.told }
 }
@@ -106,10 +107,7 @@ fn look_at_reader(vault: &Vault, node: &Reads, findings: &mut Findings) {
     let files = node.secrets.iter().filter_map(|mention| vault.find(mention).ok()).map(|spot| spot.file);
     let files: BTreeSet<String> = files.collect();
     for file in files {
-        let sops = vault.file(&file);
-        let Ok(sops) = sops.as_ref() else { continue };
-        let recipients = sops.recipients();
-        if !recipients.iter().any(|reader| reader.as_str() == node.recipient.as_str()) {
+        if !reads(vault, &file, &node.recipient) {
             let what = format!("node `{}` is to read `{file}` itself, and it is not for it", node.node);
             findings.add(what, "`orch config` lets it in".into());
         }
@@ -117,9 +115,10 @@ fn look_at_reader(vault: &Vault, node: &Reads, findings: &mut Findings) {
 }
 
 fn rules(vault: &Vault, findings: &mut Findings) -> Option<Rules> {
-    let text = fs::read_to_string(vault.root().join(".sops.yaml")).ok()?;
-    let rules = Rules::parse(&text);
-    rules.map_err(|error| findings.add(error.to_string(), error.hint().into())).ok()
+    vault.rules().unwrap_or_else(|error| {
+        findings.add(error.to_string(), error.hint());
+        None
+    })
 }
 
 /// What is not as it should be, each once.

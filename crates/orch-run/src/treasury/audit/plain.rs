@@ -17,22 +17,16 @@ const MOST: usize = 20_000;
 const DEEPEST: usize = 12;
 
 /// Looks through the files of a site. Those below `secrets/` that are no sops files are told already.
-pub(super) fn look(root: &Path, sealed: &[String], findings: &mut Findings) {
+pub(super) fn look(root: &Path, findings: &mut Findings) {
     let mut left = MOST;
-    walk(root, Path::new(""), sealed, (DEEPEST, &mut left), findings);
+    walk(root, Path::new(""), (DEEPEST, &mut left), findings);
     if left == 0 {
         let what = format!("the site has more than {MOST} files, and not all were looked at");
         findings.add(what, "keep what is no site elsewhere".into());
     }
 }
 
-fn walk(
-    root: &Path,
-    folder: &Path,
-    sealed: &[String],
-    (deep, left): (usize, &mut usize),
-    findings: &mut Findings,
-) {
+fn walk(root: &Path, folder: &Path, (deep, left): (usize, &mut usize), findings: &mut Findings) {
     let mut entries: Vec<_> = fs::read_dir(root.join(folder))
         .into_iter()
         .flatten()
@@ -46,20 +40,19 @@ fn walk(
         let Ok(about) = fs::symlink_metadata(root.join(&path)) else { continue };
         let is_skipped = SKIPPED.iter().any(|skipped| name == *skipped);
         if about.is_dir() && deep > 0 && !is_skipped {
-            walk(root, &path, sealed, (deep - 1, left), findings);
+            walk(root, &path, (deep - 1, left), findings);
         } else if about.is_file() && *left > 0 {
             *left -= 1;
-            look_into(root, &path, sealed, findings);
+            look_into(root, &path, findings);
         }
     }
 }
 
-fn look_into(root: &Path, path: &Path, sealed: &[String], findings: &mut Findings) {
+fn look_into(root: &Path, path: &Path, findings: &mut Findings) {
     let mut bytes = zeroize::Zeroizing::new(Vec::new());
     let read = File::open(root.join(path)).and_then(|file| file.take(LARGEST).read_to_end(&mut bytes));
     let shown = path.display().to_string();
-    // A private key that is a value of a sops file is encrypted in it, and so is nothing of it here.
-    if read.is_err() || (sealed.contains(&shown) && holds(&bytes, "ENC[AES256_GCM,")) {
+    if read.is_err() {
         return;
     }
     let found = SIGNS.into_iter().find_map(|(sign, noun)| Some((place(&bytes, sign)?, noun)));
@@ -72,14 +65,13 @@ fn look_into(root: &Path, path: &Path, sealed: &[String], findings: &mut Finding
     }
 }
 
-fn holds(bytes: &[u8], sign: &str) -> bool {
-    place(bytes, sign).is_some()
-}
-
 /// The line, from one, in which a text stands with something behind it: the sign alone is a word about keys.
 fn place(bytes: &[u8], sign: &str) -> Option<usize> {
-    let sign = sign.as_bytes();
-    let at = bytes.windows(sign.len()).position(|window| window == sign)?;
+    let windows = bytes.windows(sign.len()).enumerate();
+    windows.filter(|(_, window)| *window == sign.as_bytes()).find_map(|(at, _)| line_of_key(bytes, at, sign))
+}
+
+fn line_of_key(bytes: &[u8], at: usize, sign: &str) -> Option<usize> {
     let behind = &bytes[at + sign.len()..];
     let follows = behind.iter().skip_while(|byte| byte.is_ascii_whitespace() || **byte == b'\\');
     let length =
@@ -97,18 +89,20 @@ mod tests {
         let write = |name: &str, text: &str| fs::write(root.path().join(name), text).unwrap();
         let key = format!("AGE-SECRET-KEY-1{}", "Q".repeat(58));
         write("notes.md", "identities begin with `AGE-SECRET-KEY-1` and so on.\n");
+        write("readme.md", &format!("`AGE-SECRET-KEY-1` begins one:\n{key}\n"));
         write("keys.txt", &format!("# mine\n{key}\n"));
         write("id", "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjEAAAAA\n");
         fs::create_dir(root.path().join(".git")).unwrap();
         write(".git/config", &key);
         let mut findings = Findings::default();
-        look(root.path(), &[], &mut findings);
+        look(root.path(), &mut findings);
         let told: Vec<&str> = findings.told.iter().map(|finding| finding.what.as_str()).collect();
         assert_eq!(
             told,
             [
                 "`id` holds a private key in clear, at line 1",
-                "`keys.txt` holds an age identity in clear, at line 2"
+                "`keys.txt` holds an age identity in clear, at line 2",
+                "`readme.md` holds an age identity in clear, at line 2"
             ]
         );
         assert!(!format!("{findings:?}", findings = findings.told).contains("QQQQ"));
