@@ -87,8 +87,10 @@ fn a_key_of_ssh_that_cannot_be_used_says_why() {
     keyring.add("locked", &fs::read_to_string(vector("ssh_key_locked")).unwrap());
     keyring.add("cut", &key[..key.len() / 2]);
     keyring.add("other", "-----BEGIN RSA PRIVATE KEY-----\nAAAA\n-----END RSA PRIVATE KEY-----\n");
+    keyring.add("sealed", "-----BEGIN AGE ENCRYPTED FILE-----\nYWdl\n-----END AGE ENCRYPTED FILE-----\n");
     let notes = keyring.notes().join("\n");
     for words in [
+        "sealed (it is itself encrypted)",
         "locked (this key is protected by a passphrase",
         "cut (this is not a key",
         "other (this key is not an Ed25519",

@@ -51,10 +51,7 @@ impl Env {
 
 pub(super) fn fill(ring: &mut Keyring, env: &Env) {
     if let Some(key) = &env.key {
-        match std::str::from_utf8(key.expose()) {
-            Ok(text) => ring.add("SOPS_AGE_KEY", text),
-            Err(_) => ring.notes.push(String::from("SOPS_AGE_KEY (not text)")),
-        }
+        ring.add_bytes("SOPS_AGE_KEY", key.expose());
     }
     if let Some(path) = &env.key_file {
         ring.add_file(&place("SOPS_AGE_KEY_FILE", path), path);
@@ -64,7 +61,7 @@ pub(super) fn fill(ring: &mut Keyring, env: &Env) {
             &String::from_utf8_lossy(line.expose()),
             env.deadline.unwrap_or(Duration::from_secs(30)),
         ) {
-            Ok(text) => ring.add("SOPS_AGE_KEY_CMD", &String::from_utf8_lossy(text.expose())),
+            Ok(bytes) => ring.add_bytes("SOPS_AGE_KEY_CMD", &bytes),
             Err(why) => ring.notes.push(format!("SOPS_AGE_KEY_CMD ({why})")),
         }
     }
