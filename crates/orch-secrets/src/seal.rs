@@ -38,19 +38,6 @@ pub enum SealError {
     Damaged,
 }
 
-impl SealError {
-    /// What to try next.
-    pub fn hint(&self) -> Option<&'static str> {
-        match self {
-            Self::NotAnIdentity => Some("an identity is one line that begins with `AGE-SECRET-KEY-1`"),
-            Self::NotARecipient => Some("a recipient is one word that begins with `age1`"),
-            Self::WrongIdentity => Some("seal it again, for the recipient of the identity that is here now"),
-            Self::NotSealed(_) | Self::Damaged => Some("take it from where it was sealed once more"),
-            Self::NoRecipient | Self::Seal(_) => None,
-        }
-    }
-}
-
 /// Who can open what is sealed for its [`Recipient`].
 #[derive(Clone)]
 pub struct Identity(x25519::Identity);

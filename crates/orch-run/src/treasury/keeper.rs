@@ -58,7 +58,7 @@ impl<'k> Keeper<'k> {
             let mut wanted: Vec<Reader> = sops.recipients().iter().cloned().collect();
             wanted.push(reader.clone());
             let text = sops.rewrap(self.vault.keyring(), &wanted);
-            self.write(&file, &text.map_err(|error| refused(&error, error.hint().unwrap_or_default()))?)?;
+            self.write(&file, &text.map_err(|error| refused(&error, error.hint()))?)?;
             notes.push(format!("`{file}` can be read by it now"));
         }
         Ok(notes)
@@ -82,7 +82,7 @@ impl<'k> Keeper<'k> {
                 continue;
             }
             let text = sops.renew(self.vault.keyring(), &wanted);
-            self.write(&file, &text.map_err(|error| refused(&error, error.hint().unwrap_or_default()))?)?;
+            self.write(&file, &text.map_err(|error| refused(&error, error.hint()))?)?;
             let values: Vec<String> = sops.paths().iter().map(ToString::to_string).collect();
             let values =
                 if sops.format() == Format::Binary { "its content".into() } else { values.join(", ") };
@@ -112,7 +112,7 @@ impl<'k> Keeper<'k> {
             }
             empty
         };
-        self.write(&file, &text.map_err(|error| refused(&error, error.hint().unwrap_or_default()))?)
+        self.write(&file, &text.map_err(|error| refused(&error, error.hint()))?)
     }
 
     /// A file as it is now: another process may have changed it since the run began.
@@ -122,7 +122,7 @@ impl<'k> Keeper<'k> {
             hint: "see whether it is there and yours to read".into(),
         };
         let text = fs::read(self.vault.root().join(file)).map_err(|error| unread(&error))?;
-        SopsFile::parse(file, &text).map_err(|error| refused(&error, error.hint().unwrap_or_default()))
+        SopsFile::parse(file, &text).map_err(|error| refused(&error, error.hint()))
     }
 
     /// The rules, where the site has any.

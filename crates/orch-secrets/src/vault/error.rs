@@ -74,7 +74,7 @@ impl VaultError {
             Self::NoFile { file } => format!("make it with `orch secrets edit {file}`"),
             Self::NoValue { file, .. } => format!("put it there with `orch secrets edit {file}`"),
             Self::Unreadable { file, .. } => format!("see whether `{file}` can be read by you"),
-            Self::Sops(error) => error.hint().unwrap_or("see whether the file is as sops wrote it").into(),
+            Self::Sops(error) => error.hint().into(),
         }
     }
 }
