@@ -111,10 +111,7 @@ mod tests {
     #[test]
     fn a_command_is_believed_only_where_it_succeeds() {
         let minute = Duration::from_mins(1);
-        assert_eq!(
-            output("printf '%s' abc", minute).map(|bytes| bytes.to_vec()),
-            Ok(b"abc".to_vec())
-        );
+        assert_eq!(output("printf '%s' abc", minute).map(|bytes| bytes.to_vec()), Ok(b"abc".to_vec()));
         assert_eq!(output("false", minute).err(), Some("it failed"));
         assert_eq!(output("/no/such/program x", minute).err(), Some("it cannot be run"));
         assert_eq!(output("", minute).err(), Some("it is empty"));
