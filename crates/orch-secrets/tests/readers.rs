@@ -101,10 +101,7 @@ fn what_cannot_be_renewed_whole_is_not_renewed_at_all() {
     let lost =
         format!("# {}\n{text}", value.replace("type:str", "type:comment").replace("data:", "data:AAAA"));
     let refused = parse("r.yaml", lost.as_bytes()).renew(&ring, &readers(&both)).unwrap_err();
-    assert!(
-        refused.to_string().contains("comment") && refused.hint().contains("sops rotate"),
-        "{refused}"
-    );
+    assert!(refused.to_string().contains("comment") && refused.hint().contains("sops rotate"), "{refused}");
     let file = parse("r.yaml", text.as_bytes());
     assert!(matches!(file.renew(&ring, &[]), Err(SopsError::NobodyCanRead { .. })));
     assert!(matches!(file.rewrap(&ring, &[]), Err(SopsError::NobodyCanRead { .. })));

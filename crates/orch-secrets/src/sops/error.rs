@@ -158,7 +158,9 @@ impl SopsError {
     pub fn hint(&self) -> &'static str {
         match self {
             Self::NotSops { .. } => "encrypt it with `sops encrypt --in-place`",
-            Self::Malformed { .. } => "mend that place, or take the file as sops wrote it from version control",
+            Self::Malformed { .. } => {
+                "mend that place, or take the file as sops wrote it from version control"
+            }
             Self::Truncated { .. } => "take the whole file from version control",
             Self::BadMetadata { .. } => "take the file as sops wrote it from version control",
             Self::TooLarge { .. } => "share its values out among several files",
