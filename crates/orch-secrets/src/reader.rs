@@ -118,12 +118,6 @@ impl From<seal::Recipient> for Reader {
     }
 }
 
-impl From<&seal::Recipient> for Reader {
-    fn from(recipient: &seal::Recipient) -> Self {
-        recipient.clone().into()
-    }
-}
-
 impl fmt::Display for Reader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // What a stranger wrote into a file is shown as one line that drives no terminal.

@@ -31,14 +31,6 @@ enum Identity {
 }
 
 impl Identity {
-    /// Whom it opens for, as it stands in files.
-    fn reader(&self) -> Option<String> {
-        match self {
-            Self::Age(identity) => Some(identity.to_public().to_string()),
-            Self::Ssh(_) => None,
-        }
-    }
-
     fn as_age(&self) -> &dyn age::Identity {
         match self {
             Self::Age(identity) => identity,
@@ -48,7 +40,7 @@ impl Identity {
 
     fn is_for(&self, reader: &Reader) -> bool {
         match (self, reader.kind()) {
-            (Self::Age(_), ReaderKind::Age) => self.reader().as_deref() == Some(reader.as_str()),
+            (Self::Age(identity), ReaderKind::Age) => identity.to_public().to_string() == reader.as_str(),
             (Self::Ssh(key), ReaderKind::SshEd25519) => {
                 reader.as_str().parse::<PublicKey>().is_ok_and(|public| public == *key.public())
             }
@@ -130,7 +122,7 @@ impl Keyring {
     }
 
     fn add_file(&mut self, place: &str, path: &Path) {
-        match File::open(path).and_then(|file| read_once(file)) {
+        match File::open(path).and_then(read_once) {
             Ok(bytes) => self.add_bytes(place, &bytes),
             Err(error) => self.notes.push(format!("{place} ({})", words(&error))),
         }
@@ -149,11 +141,6 @@ impl Keyring {
         &self.notes
     }
 
-    /// How many identities there are.
-    pub fn len(&self) -> usize {
-        self.identities.len()
-    }
-
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.identities.is_empty()
@@ -162,11 +149,6 @@ impl Keyring {
     /// Whether there is an identity for a recipient.
     pub fn is_for(&self, reader: &Reader) -> bool {
         self.identities.iter().any(|identity| identity.is_for(reader))
-    }
-
-    /// The recipients that the identities of age are for, and the age form of those of SSH.
-    pub fn recipients(&self) -> Vec<seal::Recipient> {
-        self.identities.iter().filter_map(|one| one.reader()?.parse().ok()).collect()
     }
 
     /// Opens an armored age file that holds a key.

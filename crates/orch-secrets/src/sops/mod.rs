@@ -32,7 +32,6 @@ use std::path::Path;
 
 pub use encrypt::{Policy, encrypt};
 pub use error::SopsError;
-pub use node::{Kind, Value};
 pub use opened::Opened;
 pub use select::{Rule, Selection};
 
@@ -40,7 +39,7 @@ pub(crate) use cipher::new_key as random_key;
 pub(crate) use edit::Edits;
 pub(crate) use encrypt::same;
 pub(crate) use metadata::rule as selection_rule;
-pub(crate) use node::{Data, Entry, MAX_BYTES};
+pub(crate) use node::{Data, Entry, MAX_BYTES, Value};
 pub(crate) use pattern::compile;
 
 use crate::path::{KeyPath, Step};
@@ -132,11 +131,6 @@ impl SopsFile {
         Ok(Self { file, format, text, roots, places, metadata, comments, has_aliases })
     }
 
-    /// The name that it was read by.
-    pub fn path(&self) -> &str {
-        &self.file
-    }
-
     /// How it is written.
     pub fn format(&self) -> Format {
         self.format
@@ -157,11 +151,6 @@ impl SopsFile {
         let groups: Vec<Vec<Reader>> = self.metadata.groups.iter().map(readers).collect();
         let threshold = self.needed();
         Recipients { groups, threshold }
-    }
-
-    /// Which of its values are encrypted.
-    pub fn selection(&self) -> &Selection {
-        &self.metadata.selection
     }
 
     fn needed(&self) -> usize {
