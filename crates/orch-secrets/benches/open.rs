@@ -48,10 +48,7 @@ fn write_files(folder: &Path, identity: &Identity) -> Vec<PathBuf> {
     let policy = Policy::of([identity.recipient().into()]);
     let write = |number: usize| {
         let lines = (0..VALUES).map(|at| format!("key{at}: value {number} {at} of a usual length"));
-        let plain = lines.collect::<Vec<_>>().join(
-            "
-",
-        );
+        let plain = lines.collect::<Vec<_>>().join("\n");
         let text =
             encrypt("bench.yaml", Format::Yaml, plain.as_bytes(), &policy).expect("it can be encrypted");
         let path = folder.join(format!("{number}.yaml"));

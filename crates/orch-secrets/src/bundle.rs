@@ -95,8 +95,11 @@ impl Bundle {
     }
 
     fn encode(&self) -> Zeroizing<Vec<u8>> {
-        // As much room as is needed: a buffer that grew would leave copies behind that are not wiped.
-        let room = |(name, held): (&KeyName, &Held)| 9 + name.as_str().len() + 32 + held.value.len();
+        // As much room as is needed, a length of four bytes before each part: a buffer that grew would leave copies behind
+        // that are not wiped.
+        let room = |(name, held): (&KeyName, &Held)| {
+            12 + name.as_str().len() + held.digest.as_str().len() + held.value.len()
+        };
         let mut bytes = Zeroizing::new(Vec::with_capacity(1 + self.held.iter().map(room).sum::<usize>()));
         bytes.push(LAYOUT);
         for (name, held) in &self.held {
@@ -145,6 +148,14 @@ mod tests {
             bundle.insert(name.parse().unwrap(), Held { digest, value: Secret::new(value.to_vec()) });
         }
         bundle
+    }
+
+    #[test]
+    fn a_bundle_is_written_into_a_buffer_that_never_grows() {
+        let bundle = bundle();
+        assert!(bundle.iter().count() >= 3);
+        let bytes = bundle.encode();
+        assert_eq!(bytes.len(), bytes.capacity());
     }
 
     #[test]

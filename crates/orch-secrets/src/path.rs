@@ -218,14 +218,6 @@ impl Reference {
     }
 }
 
-impl TryFrom<&SecretRef> for Reference {
-    type Error = PathError;
-
-    fn try_from(mention: &SecretRef) -> Result<Self, PathError> {
-        Self::of(mention)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a test that cannot set its scene has failed")]

@@ -14,13 +14,6 @@ use crate::seal;
 #[error("this is neither an age recipient nor a public key of SSH")]
 pub struct NotAReader;
 
-impl NotAReader {
-    /// What to try next.
-    pub fn hint(&self) -> &'static str {
-        "a recipient begins with `age1`, or with `ssh-ed25519 ` as a line of an authorized_keys file does"
-    }
-}
-
 /// What kind of recipient one is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ReaderKind {
@@ -122,12 +115,6 @@ impl FromStr for Reader {
 impl From<seal::Recipient> for Reader {
     fn from(recipient: seal::Recipient) -> Self {
         Self { kind: ReaderKind::Age, text: recipient.to_string() }
-    }
-}
-
-impl From<&seal::Recipient> for Reader {
-    fn from(recipient: &seal::Recipient) -> Self {
-        recipient.clone().into()
     }
 }
 

@@ -6,7 +6,6 @@ use std::str::FromStr;
 
 use age::secrecy::ExposeSecret;
 use age::{DecryptError, Decryptor, Encryptor, x25519};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use thiserror::Error;
 use zeroize::Zeroizing;
 
@@ -36,19 +35,6 @@ pub enum SealError {
     /// The file was changed after it was sealed, or is cut short.
     #[error("the sealed file was changed or is cut short")]
     Damaged,
-}
-
-impl SealError {
-    /// What to try next.
-    pub fn hint(&self) -> Option<&'static str> {
-        match self {
-            Self::NotAnIdentity => Some("an identity is one line that begins with `AGE-SECRET-KEY-1`"),
-            Self::NotARecipient => Some("a recipient is one word that begins with `age1`"),
-            Self::WrongIdentity => Some("seal it again, for the recipient of the identity that is here now"),
-            Self::NotSealed(_) | Self::Damaged => Some("take it from where it was sealed once more"),
-            Self::NoRecipient | Self::Seal(_) => None,
-        }
-    }
 }
 
 /// Who can open what is sealed for its [`Recipient`].
@@ -103,19 +89,6 @@ impl FromStr for Recipient {
 impl fmt::Display for Recipient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
-    }
-}
-
-impl Serialize for Recipient {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&self.0)
-    }
-}
-
-impl<'de> Deserialize<'de> for Recipient {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        text.parse().map_err(serde::de::Error::custom)
     }
 }
 
@@ -197,9 +170,10 @@ mod tests {
     #[test]
     fn a_recipient_is_the_same_text_everywhere() {
         let recipient = Identity::generate().recipient();
-        let json = serde_json::to_string(&recipient).unwrap();
-        assert_eq!(json, format!("\"{recipient}\""));
-        assert_eq!(serde_json::from_str::<Recipient>(&json).unwrap(), recipient);
+        let shouted = format!(" {}\n", recipient.to_string().to_uppercase());
+        for text in [recipient.to_string(), shouted] {
+            assert_eq!(text.parse::<Recipient>().unwrap().to_string(), recipient.to_string());
+        }
         assert!("age1nonsense".parse::<Recipient>().is_err());
     }
 }

@@ -222,11 +222,7 @@ fn what_is_no_sops_file_is_told_apart() {
 fn an_opened_file_shows_nothing_of_itself() {
     let scene = Scene::of("s.yaml", FILES[0].1);
     let opened = SopsFile::parse("s.yaml", scene.text.as_bytes()).unwrap().open(&scene.keyring).unwrap();
-    let shown = format!(
-        "{opened:?} {:?} {:?}",
-        opened.get(&"a".parse().unwrap()),
-        opened.secret(&"a".parse().unwrap())
-    );
+    let shown = format!("{opened:?} {:?}", opened.secret(&"a".parse().unwrap()));
     assert!(!shown.contains(MARKER), "{shown}");
     for path in ["b", "list", "zz", "a.b", "list[9]"] {
         let said = opened.secret(&path.parse().unwrap()).unwrap_err().to_string();

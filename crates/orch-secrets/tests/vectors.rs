@@ -74,10 +74,13 @@ fn a_key_of_ssh_opens_what_sops_encrypted_for_it() {
     let opened = file.open(&keyring).unwrap();
     assert_eq!(opened.secret(&"a".parse().unwrap()).unwrap().expose(), b"for SSH");
     // Both halves of the key become halves of one age key.
-    assert_eq!(keyring.recipients(), [ssh_to_age(&text("ssh_key.pub")).unwrap()]);
-    let both = [text("ssh_key.pub").parse().unwrap(), Reader::from(&keyring.recipients()[0])];
+    let both: [Reader; 2] =
+        [text("ssh_key.pub").parse().unwrap(), ssh_to_age(&text("ssh_key.pub")).unwrap().into()];
+    assert!(both.iter().all(|reader| keyring.is_for(reader)));
     let again = file.rewrap(&keyring, &both).unwrap();
-    assert!(SopsFile::parse("ssh.yaml", &again).unwrap().open(&keyring).is_ok());
+    let again = SopsFile::parse("ssh.yaml", &again).unwrap();
+    assert_eq!(again.recipients().iter().filter(|reader| keyring.is_for(reader)).count(), 2);
+    assert!(again.open(&keyring).is_ok());
 }
 
 #[test]
@@ -87,8 +90,10 @@ fn a_key_of_ssh_that_cannot_be_used_says_why() {
     keyring.add("locked", &fs::read_to_string(vector("ssh_key_locked")).unwrap());
     keyring.add("cut", &key[..key.len() / 2]);
     keyring.add("other", "-----BEGIN RSA PRIVATE KEY-----\nAAAA\n-----END RSA PRIVATE KEY-----\n");
+    keyring.add("sealed", "-----BEGIN AGE ENCRYPTED FILE-----\nYWdl\n-----END AGE ENCRYPTED FILE-----\n");
     let notes = keyring.notes().join("\n");
     for words in [
+        "sealed (it is itself encrypted)",
         "locked (this key is protected by a passphrase",
         "cut (this is not a key",
         "other (this key is not an Ed25519",

@@ -1,6 +1,5 @@
 //! A command that prints identities: its words, split without a shell, and its output, within a time.
 
-use std::io::Read;
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::thread;
@@ -8,14 +7,10 @@ use std::time::{Duration, Instant};
 
 use zeroize::Zeroizing;
 
-use super::withhold;
-use crate::Secret;
-
-/// How much a command may print.
-const MAX_OUTPUT: u64 = 1024 * 1024;
+use super::{read_once, withhold};
 
 /// Runs the command. Why not, in words that repeat nothing of it: its arguments may be secret.
-pub(super) fn output(line: &str, deadline: Duration) -> Result<Secret, &'static str> {
+pub(super) fn output(line: &str, deadline: Duration) -> Result<Zeroizing<Vec<u8>>, &'static str> {
     let words = words(line).ok_or("a quote of it is not closed")?;
     let (program, arguments) = words.split_first().ok_or("it is empty")?;
     let mut child = withhold(&mut Command::new(program))
@@ -29,10 +24,8 @@ pub(super) fn output(line: &str, deadline: Duration) -> Result<Secret, &'static 
     let (sender, receiver) = mpsc::channel();
     // Reading does not end before whoever inherited the pipe is gone, so it is done on the side and may be left behind.
     thread::spawn(move || {
-        let mut bytes = Zeroizing::new(Vec::with_capacity(64 * 1024));
-        let read = stdout.take(MAX_OUTPUT).read_to_end(&mut bytes);
         // Nobody listens any more where it took too long.
-        let _ = sender.send(read.map(|_| Secret::new(std::mem::take(&mut *bytes))));
+        let _ = sender.send(read_once(stdout));
     });
     let end = Instant::now() + deadline;
     let printed = receiver.recv_timeout(deadline);
@@ -49,7 +42,7 @@ pub(super) fn output(line: &str, deadline: Duration) -> Result<Secret, &'static 
         return Err("it took too long");
     };
     match printed {
-        Ok(Ok(secret)) if status.success() => Ok(secret),
+        Ok(Ok(bytes)) if status.success() => Ok(bytes),
         Ok(Ok(_)) => Err("it failed"),
         _ => Err("its output cannot be read"),
     }
@@ -118,12 +111,10 @@ mod tests {
     #[test]
     fn a_command_is_believed_only_where_it_succeeds() {
         let minute = Duration::from_mins(1);
-        assert_eq!(
-            output("printf '%s' abc", minute).map(|secret| secret.expose().to_vec()),
-            Ok(b"abc".to_vec())
-        );
+        assert_eq!(output("printf '%s' abc", minute).map(|bytes| bytes.to_vec()), Ok(b"abc".to_vec()));
         assert_eq!(output("false", minute).err(), Some("it failed"));
         assert_eq!(output("/no/such/program x", minute).err(), Some("it cannot be run"));
         assert_eq!(output("", minute).err(), Some("it is empty"));
+        assert_eq!(output("head -c 1048577 /dev/zero", minute).err(), Some("its output cannot be read"));
     }
 }

@@ -1,11 +1,14 @@
 //! The variables that say where identities are, and the places that sops looks at without them.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use super::{Keyring, command};
 use crate::Secret;
+
+/// How long the command may take: it may ask somebody for a password.
+const DEADLINE: Duration = Duration::from_secs(30);
 
 /// What of the environment has to do with identities.
 #[derive(Debug, Clone, Default)]
@@ -22,8 +25,6 @@ pub struct Env {
     pub config_home: Option<PathBuf>,
     /// `HOME`.
     pub home: Option<PathBuf>,
-    /// How long the command may take; 30 seconds without it.
-    pub deadline: Option<Duration>,
 }
 
 impl Env {
@@ -39,7 +40,6 @@ impl Env {
             ssh_key_file: path("SOPS_AGE_SSH_PRIVATE_KEY_FILE"),
             config_home: path("XDG_CONFIG_HOME"),
             home: path("HOME"),
-            deadline: None,
         }
     }
 
@@ -47,39 +47,38 @@ impl Env {
     pub fn of_process() -> Self {
         Self::of(|name| std::env::var_os(name))
     }
+
+    /// The files that identities are taken from, whether they are there or not.
+    pub fn files(&self) -> Vec<PathBuf> {
+        self.places().map(|(_, path)| path).collect()
+    }
+
+    /// The files, each with the variable that names it; the others are where sops looks without one.
+    fn places(&self) -> impl Iterator<Item = (Option<&'static str>, PathBuf)> {
+        let home = |path: &str| self.home.as_ref().map(|home| home.join(path));
+        let config = self.config_home.clone().or_else(|| home(".config"));
+        let places = [
+            (Some("SOPS_AGE_KEY_FILE"), self.key_file.clone()),
+            (None, config.map(|folder| folder.join("sops/age/keys.txt"))),
+            (Some("SOPS_AGE_SSH_PRIVATE_KEY_FILE"), self.ssh_key_file.clone()),
+            (None, home(".ssh/id_ed25519")),
+        ];
+        places.into_iter().filter_map(|(variable, path)| Some((variable, path?)))
+    }
 }
 
 pub(super) fn fill(ring: &mut Keyring, env: &Env) {
     if let Some(key) = &env.key {
-        match std::str::from_utf8(key.expose()) {
-            Ok(text) => ring.add("SOPS_AGE_KEY", text),
-            Err(_) => ring.notes.push(String::from("SOPS_AGE_KEY (not text)")),
-        }
-    }
-    if let Some(path) = &env.key_file {
-        ring.add_file(&place("SOPS_AGE_KEY_FILE", path), path);
+        ring.add_bytes("SOPS_AGE_KEY", key.expose());
     }
     if let Some(line) = &env.key_command {
-        match command::output(
-            &String::from_utf8_lossy(line.expose()),
-            env.deadline.unwrap_or(Duration::from_secs(30)),
-        ) {
-            Ok(text) => ring.add("SOPS_AGE_KEY_CMD", &String::from_utf8_lossy(text.expose())),
+        match command::output(&String::from_utf8_lossy(line.expose()), DEADLINE) {
+            Ok(bytes) => ring.add_bytes("SOPS_AGE_KEY_CMD", &bytes),
             Err(why) => ring.notes.push(format!("SOPS_AGE_KEY_CMD ({why})")),
         }
     }
-    let config = env.config_home.clone().or_else(|| env.home.as_ref().map(|home| home.join(".config")));
-    if let Some(path) = config.map(|folder| folder.join("sops/age/keys.txt")) {
-        ring.add_file(&format!("`{}`", path.display()), &path);
+    for (variable, path) in env.places() {
+        let name = variable.map(|variable| format!("{variable}=")).unwrap_or_default();
+        ring.add_file(&format!("{name}`{}`", path.display()), &path);
     }
-    if let Some(path) = &env.ssh_key_file {
-        ring.add_file(&place("SOPS_AGE_SSH_PRIVATE_KEY_FILE", path), path);
-    }
-    if let Some(path) = env.home.as_ref().map(|home| home.join(".ssh/id_ed25519")) {
-        ring.add_file(&format!("`{}`", path.display()), &path);
-    }
-}
-
-fn place(variable: &str, path: &Path) -> String {
-    format!("{variable}=`{}`", path.display())
 }

@@ -7,7 +7,7 @@ mod withhold;
 
 use std::fmt;
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::Path;
 
 use age::{Decryptor, armor::ArmoredReader, x25519};
@@ -21,8 +21,8 @@ use crate::reader::{Reader, ReaderKind};
 use crate::seal;
 use ssh::PrivateKey;
 
-/// How large a file of identities may be.
-const MAX_FILE: u64 = 1024 * 1024;
+/// How large a file of identities may be, and how much a command may print.
+const LARGEST: usize = 1024 * 1024;
 
 /// What opens one kind of recipient.
 enum Identity {
@@ -31,14 +31,6 @@ enum Identity {
 }
 
 impl Identity {
-    /// Whom it opens for, as it stands in files.
-    fn reader(&self) -> Option<String> {
-        match self {
-            Self::Age(identity) => Some(identity.to_public().to_string()),
-            Self::Ssh(_) => None,
-        }
-    }
-
     fn as_age(&self) -> &dyn age::Identity {
         match self {
             Self::Age(identity) => identity,
@@ -48,7 +40,7 @@ impl Identity {
 
     fn is_for(&self, reader: &Reader) -> bool {
         match (self, reader.kind()) {
-            (Self::Age(_), ReaderKind::Age) => self.reader().as_deref() == Some(reader.as_str()),
+            (Self::Age(identity), ReaderKind::Age) => identity.to_public().to_string() == reader.as_str(),
             (Self::Ssh(key), ReaderKind::SshEd25519) => {
                 reader.as_str().parse::<PublicKey>().is_ok_and(|public| public == *key.public())
             }
@@ -104,7 +96,8 @@ impl Keyring {
         for line in lines {
             match line.parse() {
                 Ok(identity) => self.identities.push(Identity::Age(identity)),
-                Err(_) => refused = Some(why_not(line)),
+                // The first says what the rest is about: the lines of an armored file are no identities either.
+                Err(_) => refused = refused.or(Some(why_not(line))),
             }
         }
         let found = self.identities.len() - before;
@@ -124,26 +117,28 @@ impl Keyring {
                 self.identities.push(Identity::Ssh(key));
                 self.notes.push(format!("{place} (1 found)"));
             }
-            Err(error) => self.notes.push(format!("{place} ({error})")),
+            Err(error) => self.notes.push(format!("{place} ({error}; {})", error.hint())),
         }
     }
 
     fn add_file(&mut self, place: &str, path: &Path) {
-        let mut text = Zeroizing::new(String::new());
-        match File::open(path).and_then(|file| file.take(MAX_FILE).read_to_string(&mut text)) {
-            Ok(_) => self.add(place, &text),
+        match File::open(path).and_then(read_once) {
+            Ok(bytes) => self.add_bytes(place, &bytes),
             Err(error) => self.notes.push(format!("{place} ({})", words(&error))),
+        }
+    }
+
+    /// Adds what bytes hold, where they are text.
+    fn add_bytes(&mut self, place: &str, bytes: &[u8]) {
+        match std::str::from_utf8(bytes) {
+            Ok(text) => self.add(place, text),
+            Err(_) => self.notes.push(format!("{place} (not text)")),
         }
     }
 
     /// Where identities were looked for, and what became of that; never what was found there.
     pub fn notes(&self) -> &[String] {
         &self.notes
-    }
-
-    /// How many identities there are.
-    pub fn len(&self) -> usize {
-        self.identities.len()
     }
 
     /// Whether there are none.
@@ -154,11 +149,6 @@ impl Keyring {
     /// Whether there is an identity for a recipient.
     pub fn is_for(&self, reader: &Reader) -> bool {
         self.identities.iter().any(|identity| identity.is_for(reader))
-    }
-
-    /// The recipients that the identities of age are for, and the age form of those of SSH.
-    pub fn recipients(&self) -> Vec<seal::Recipient> {
-        self.identities.iter().filter_map(|one| one.reader()?.parse().ok()).collect()
     }
 
     /// Opens an armored age file that holds a key.
@@ -185,6 +175,26 @@ fn read<'a>(
     Some(key)
 }
 
+/// All that there is to read, in a buffer that is large enough from the start: one that grew would leave copies behind that are
+/// not wiped. How much there is cannot be asked beforehand, since it may come from a pipe.
+fn read_once(mut from: impl Read) -> io::Result<Zeroizing<Vec<u8>>> {
+    let mut bytes = Zeroizing::new(vec![0; LARGEST + 1]);
+    let mut length = 0;
+    while length < bytes.len() {
+        match from.read(&mut bytes[length..]) {
+            Ok(0) => break,
+            Ok(count) => length += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    if length > LARGEST {
+        return Err(io::ErrorKind::FileTooLarge.into());
+    }
+    bytes.truncate(length);
+    Ok(bytes)
+}
+
 /// Why a line is no identity that we can use.
 fn why_not(line: &str) -> &'static str {
     if line.starts_with("AGE-SECRET-KEY-PQ-") {
@@ -198,11 +208,11 @@ fn why_not(line: &str) -> &'static str {
     }
 }
 
-fn words(error: &std::io::Error) -> &'static str {
+fn words(error: &io::Error) -> &'static str {
     match error.kind() {
-        std::io::ErrorKind::NotFound => "not there",
-        std::io::ErrorKind::PermissionDenied => "may not be read",
-        std::io::ErrorKind::InvalidData => "not text",
+        io::ErrorKind::NotFound => "not there",
+        io::ErrorKind::PermissionDenied => "may not be read",
+        io::ErrorKind::FileTooLarge => "larger than 1 MiB",
         _ => "cannot be read",
     }
 }

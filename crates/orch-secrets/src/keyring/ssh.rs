@@ -132,9 +132,10 @@ pub(crate) struct PrivateKey {
 }
 
 impl PrivateKey {
-    /// Whether a text is meant to be one.
+    /// Whether a text is meant to be one. An armored file of age looks like one, and is none.
     pub(crate) fn is_meant(text: &str) -> bool {
-        text.trim_start().starts_with("-----BEGIN ")
+        let text = text.trim_start();
+        text.starts_with("-----BEGIN ") && !text.starts_with("-----BEGIN AGE ")
     }
 
     pub(crate) fn parse(text: &str) -> Result<Self, SshKeyError> {
@@ -144,7 +145,9 @@ impl PrivateKey {
         }
         let body = text.strip_prefix(BEGIN).and_then(|rest| rest.strip_suffix(END));
         let body = body.ok_or(SshKeyError::NotAKey)?;
-        let packed: Zeroizing<String> = Zeroizing::new(body.split_whitespace().collect());
+        // With room for all of it: a text that grew would leave copies behind that are not wiped.
+        let mut packed = Zeroizing::new(String::with_capacity(body.len()));
+        packed.extend(body.split_whitespace());
         let bytes = STANDARD.decode(packed.as_bytes()).map_err(|_| SshKeyError::NotAKey)?;
         Self::of(&Zeroizing::new(bytes))
     }

@@ -9,8 +9,8 @@ pub use edit::{add_recipient, remove_recipient};
 use crate::reader::Reader;
 use crate::sops::{self, Data, Policy, Selection, SopsError, Value};
 
-/// The name of the file, as it stands in messages.
-const FILE: &str = ".sops.yaml";
+/// Where a site keeps the rules, in its folder.
+pub const FILE: &str = ".sops.yaml";
 
 /// Lists of recipients that are not age's, by their names in a rule and in metadata.
 const OTHERS: [(&str, &str); 7] = [
@@ -27,8 +27,8 @@ const OTHERS: [(&str, &str); 7] = [
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum RulesError {
     /// The text is not YAML as sops reads it.
-    #[error("the rules of sops cannot be read")]
-    Unreadable(#[source] SopsError),
+    #[error(transparent)]
+    Unreadable(SopsError),
     /// A rule is not as sops takes it.
     #[error("rule {number} of `.sops.yaml`: {what}")]
     BadRule {

@@ -155,33 +155,35 @@ pub enum SopsError {
 
 impl SopsError {
     /// What to try next.
-    pub fn hint(&self) -> Option<&'static str> {
+    pub fn hint(&self) -> &'static str {
         match self {
-            Self::NotSops { .. } => Some("encrypt it with `sops encrypt --in-place`"),
-            Self::Truncated { .. } => Some("take the whole file from version control"),
-            Self::NoIdentity { recipients, .. } if !recipients.iter().any(Reader::is_writable) => Some(
-                "none of its recipients is of a kind that opens here, which are `age1…` of X25519 and `ssh-ed25519`; \
-                 add one with `sops updatekeys`",
-            ),
-            Self::NoIdentity { .. } | Self::TooFewGroups { .. } => Some(
-                "set SOPS_AGE_KEY_FILE, or have the file encrypted for a key of yours with `sops updatekeys`",
-            ),
-            Self::WrongKey { .. } => Some("write the recipients of the file anew with `sops updatekeys`"),
-            Self::TamperedValue { .. } | Self::MacMismatch { .. } | Self::MacMissing { .. } => Some(
-                "edit encrypted files with `sops edit` only; take the last good one from version control",
-            ),
-            Self::NotEncrypted { .. } => Some(
-                "put it in with `sops set` or `sops edit`, and change it where it is used: it was in a plain file",
-            ),
-            Self::NoSuchValue { .. } | Self::NotOneValue { .. } => {
-                Some("a path is written as `db.users[0].password`; it must end at one value")
+            Self::NotSops { .. } => "encrypt it with `sops encrypt --in-place`",
+            Self::Malformed { .. } => {
+                "mend that place, or take the file as sops wrote it from version control"
             }
-            Self::Unsupported { instead, .. } => Some(instead),
-            Self::NobodyCanRead { .. } => Some("name at least one age or ssh-ed25519 recipient"),
-            Self::Malformed { .. }
-            | Self::BadMetadata { .. }
-            | Self::TooLarge { .. }
-            | Self::Spoiled { .. } => None,
+            Self::Truncated { .. } => "take the whole file from version control",
+            Self::BadMetadata { .. } => "take the file as sops wrote it from version control",
+            Self::TooLarge { .. } => "share its values out among several files",
+            Self::NoIdentity { recipients, .. } if !recipients.iter().any(Reader::is_writable) => {
+                "none of its recipients is of a kind that opens here, which are `age1…` of X25519 and `ssh-ed25519`; \
+                 add one with `sops updatekeys`"
+            }
+            Self::NoIdentity { .. } | Self::TooFewGroups { .. } => {
+                "set SOPS_AGE_KEY_FILE, or have the file encrypted for a key of yours with `sops updatekeys`"
+            }
+            Self::WrongKey { .. } => "write the recipients of the file anew with `sops updatekeys`",
+            Self::TamperedValue { .. } | Self::MacMismatch { .. } | Self::MacMissing { .. } => {
+                "edit encrypted files with `sops edit` only; take the last good one from version control"
+            }
+            Self::NotEncrypted { .. } => {
+                "put it in with `sops set` or `sops edit`, and change it where it is used: it was in a plain file"
+            }
+            Self::NoSuchValue { .. } | Self::NotOneValue { .. } => {
+                "a path is written as `db.users[0].password`; it must end at one value"
+            }
+            Self::Unsupported { instead, .. } => instead,
+            Self::NobodyCanRead { .. } => "name at least one age or ssh-ed25519 recipient",
+            Self::Spoiled { .. } => "nothing was written; change this file with `sops` itself",
         }
     }
 }

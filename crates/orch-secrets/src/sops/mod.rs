@@ -1,6 +1,6 @@
 //! sops files: read without a key, opened with one, written anew as text.
 //!
-//! What sops 3.11 writes is what is read here, byte for byte; `tests/oracle.rs` compares the two. The MAC is always
+//! What sops 3.11 writes is what is read here, byte for byte; `tests/oracle/` compares the two. The MAC is always
 //! verified. What a file leaves in clear is authenticated by the MAC only, and its keys by nothing: that a file is the
 //! site's own must come from version control.
 
@@ -32,7 +32,6 @@ use std::path::Path;
 
 pub use encrypt::{Policy, encrypt};
 pub use error::SopsError;
-pub use node::{Kind, Value};
 pub use opened::Opened;
 pub use select::{Rule, Selection};
 
@@ -40,14 +39,13 @@ pub(crate) use cipher::new_key as random_key;
 pub(crate) use edit::Edits;
 pub(crate) use encrypt::same;
 pub(crate) use metadata::rule as selection_rule;
-pub(crate) use node::{Data, Entry};
+pub(crate) use node::{Data, Entry, MAX_BYTES, Value};
 pub(crate) use pattern::compile;
 
 use crate::path::{KeyPath, Step};
 use crate::reader::Reader;
 use document::{Comment, Documents};
 use metadata::Metadata;
-use node::MAX_BYTES;
 
 /// How a file is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -92,7 +90,7 @@ pub struct SopsFile {
     has_aliases: bool,
 }
 
-/// Recipients that together hold one share of the key, or the whole where there is one group only.
+/// Who can open a file: groups that each hold a share of the key, or the whole where there is one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recipients {
     /// Each group.
@@ -133,11 +131,6 @@ impl SopsFile {
         Ok(Self { file, format, text, roots, places, metadata, comments, has_aliases })
     }
 
-    /// The name that it was read by.
-    pub fn path(&self) -> &str {
-        &self.file
-    }
-
     /// How it is written.
     pub fn format(&self) -> Format {
         self.format
@@ -158,11 +151,6 @@ impl SopsFile {
         let groups: Vec<Vec<Reader>> = self.metadata.groups.iter().map(readers).collect();
         let threshold = self.needed();
         Recipients { groups, threshold }
-    }
-
-    /// Which of its values are encrypted.
-    pub fn selection(&self) -> &Selection {
-        &self.metadata.selection
     }
 
     fn needed(&self) -> usize {

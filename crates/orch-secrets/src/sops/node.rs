@@ -15,7 +15,7 @@ pub(crate) const MAX_BYTES: usize = 32 * 1024 * 1024;
 
 /// A value of a sops file, opened. It does not show itself.
 #[derive(Clone, PartialEq)]
-pub struct Value {
+pub(crate) struct Value {
     /// Where it is written, as bytes of the file.
     pub(crate) span: Range<usize>,
     pub(crate) data: Data,
@@ -43,27 +43,6 @@ pub(crate) struct Entry {
     pub(crate) value: Value,
 }
 
-/// What a value is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// Nothing.
-    Null,
-    /// Yes or no.
-    Bool,
-    /// A whole number.
-    Int,
-    /// A number.
-    Float,
-    /// A moment.
-    Time,
-    /// Text, or any bytes.
-    Text,
-    /// Several values.
-    List,
-    /// Several values with names.
-    Map,
-}
-
 impl Value {
     pub(crate) fn new(span: Range<usize>, data: Data) -> Self {
         Self { span, data }
@@ -73,23 +52,9 @@ impl Value {
         Self::new(0..0, Data::Text(Secret::from(text.to_owned())))
     }
 
-    /// What it is.
-    pub fn kind(&self) -> Kind {
-        match &self.data {
-            Data::Null => Kind::Null,
-            Data::Bool(_) => Kind::Bool,
-            Data::Int(_) => Kind::Int,
-            Data::Float(_) => Kind::Float,
-            Data::Time(_) => Kind::Time,
-            Data::Text(_) | Data::Comment(_) => Kind::Text,
-            Data::List(_) => Kind::List,
-            Data::Map(_) => Kind::Map,
-        }
-    }
-
     /// The bytes of one value: text as it is, numbers and the like as `sops decrypt --extract` prints them. Nothing
     /// where there are several values, or none.
-    pub fn secret(&self) -> Option<Secret> {
+    pub(crate) fn secret(&self) -> Option<Secret> {
         Some(match &self.data {
             Data::Text(text) | Data::Comment(text) => text.clone(),
             Data::Bool(value) => Secret::from(value.to_string()),
@@ -184,7 +149,7 @@ impl Value {
 /// Shows what it is and nothing of what it says.
 impl fmt::Debug for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Value({:?}, ..)", self.kind())
+        f.write_str("Value(..)")
     }
 }
 

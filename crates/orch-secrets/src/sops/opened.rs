@@ -22,7 +22,7 @@ pub struct Opened {
 
 impl Opened {
     /// What is at a path, in the first document that has something there. The root of a binary file is its one value.
-    pub fn get(&self, path: &KeyPath) -> Option<&Value> {
+    fn get(&self, path: &KeyPath) -> Option<&Value> {
         if self.format == Format::Binary && path.is_root() {
             return self.roots.first()?.field("data");
         }

@@ -13,7 +13,7 @@ const UPDATE: &str = "use `sops updatekeys` for this file";
 
 impl SopsFile {
     /// The file for these age recipients and no others. Those that it has keep what is wrapped for them; recipients that
-    /// are not age's stay. Every value stays byte for byte, and so does the MAC.
+    /// are not age's stay, whether they are named or not. Every value stays byte for byte, and so does the MAC.
     ///
     /// Whoever is taken away has seen the data key: [`renew`](Self::renew) makes another.
     pub fn rewrap(&self, keyring: &Keyring, wanted: &[Reader]) -> Result<Vec<u8>, SopsError> {
@@ -28,7 +28,9 @@ impl SopsFile {
         let mut listed: Vec<Wrapped> = ages.iter().copied().filter(kept).cloned().collect();
         let is_unchanged = listed.len() == ages.len();
         let before = listed.len();
-        for reader in wanted {
+        // Those that are not age's and are in the file stay where they are; a new one cannot be let in here.
+        let stays = |reader: &Reader| !is_age(reader) && group.iter().any(|one| one.reader.is_same(reader));
+        for reader in wanted.iter().filter(|reader| !stays(reader)) {
             if !listed.iter().any(|one| one.reader.is_same(reader)) {
                 listed.push(wrap(&self.file, &opened.key[..], reader)?);
             }

@@ -5,6 +5,7 @@ use thiserror::Error;
 
 use super::Spot;
 use crate::path::{KeyPath, PathError};
+use crate::rules::RulesError;
 use crate::sops::SopsError;
 
 /// A secret cannot be had.
@@ -38,8 +39,16 @@ pub enum VaultError {
         /// The file.
         file: String,
     },
+    /// The mention names a file that is more than one value.
+    #[error("`{file}` holds several values; say which: `secret:{file}#<path>`")]
+    WhichValue {
+        /// The file.
+        file: String,
+        /// Where the first of its values is.
+        example: KeyPath,
+    },
     /// The file has no such value.
-    #[error("`{file}` has no value at `{path}`")]
+    #[error("`{file}` has no value{}", at(path))]
     NoValue {
         /// The file.
         file: String,
@@ -57,6 +66,9 @@ pub enum VaultError {
     /// The file is not as it should be, or cannot be opened.
     #[error(transparent)]
     Sops(#[from] SopsError),
+    /// The rules of the site are not as they should be.
+    #[error(transparent)]
+    Rules(#[from] RulesError),
 }
 
 impl VaultError {
@@ -73,10 +85,17 @@ impl VaultError {
             },
             Self::NoFile { file } => format!("make it with `orch secrets edit {file}`"),
             Self::NoValue { file, .. } => format!("put it there with `orch secrets edit {file}`"),
+            Self::WhichValue { file, example } => format!("such as `secret:{file}#{example}`"),
             Self::Unreadable { file, .. } => format!("see whether `{file}` can be read by you"),
-            Self::Sops(error) => error.hint().unwrap_or("see whether the file is as sops wrote it").into(),
+            Self::Sops(error) => error.hint().into(),
+            Self::Rules(error) => error.hint().into(),
         }
     }
+}
+
+/// Where in a file; an empty file has no place to name.
+fn at(path: &KeyPath) -> String {
+    if path.is_root() { String::new() } else { format!(" at `{path}`") }
 }
 
 fn list(spots: &[Spot]) -> String {

@@ -5,11 +5,10 @@ use std::io::{self, Read};
 use std::path::Path;
 
 use super::VaultError;
+use crate::sops::MAX_BYTES;
 
 /// Where a site keeps its sops files.
 pub const FOLDER: &str = "secrets";
-/// No sops file is larger.
-const LARGEST: u64 = 16 << 20;
 /// How deep folders are looked into.
 const DEEPEST: usize = 8;
 
@@ -56,11 +55,13 @@ pub(super) fn read(root: &Path, file: &str) -> Result<Vec<u8>, VaultError> {
     if !about.is_file() {
         return Err(unread("it is not a regular file".into()));
     }
-    if about.len() > LARGEST {
-        return Err(unread(format!("it is larger than {} MiB", LARGEST >> 20)));
-    }
+    // One byte more than there may be, so that a file that grows meanwhile is refused and not cut.
+    let most = MAX_BYTES as u64 + 1;
     let mut bytes = Vec::new();
-    let read = File::open(&path).and_then(|file| file.take(LARGEST).read_to_end(&mut bytes));
+    let read = File::open(&path).and_then(|file| file.take(most).read_to_end(&mut bytes));
     read.map_err(|error| unread(error.to_string()))?;
+    if bytes.len() > MAX_BYTES {
+        return Err(unread(format!("it is larger than {} MiB", MAX_BYTES >> 20)));
+    }
     Ok(bytes)
 }

@@ -14,6 +14,7 @@ use orch_model::{SecretDigest, SecretRef};
 use crate::Secret;
 use crate::keyring::Keyring;
 use crate::path::{KeyPath, Reference};
+use crate::rules::{self, Rules};
 use crate::sops::{Format, Opened, SopsFile};
 
 pub use error::VaultError;
@@ -68,12 +69,31 @@ impl Vault {
     /// A file, read and not opened.
     pub fn file(&self, file: &str) -> Arc<Result<SopsFile, VaultError>> {
         let mut read = self.read.lock().expect("nobody panics while holding this");
-        let known = read.entry(file.to_owned()).or_insert_with(|| Arc::new(self.parse(file)));
+        let known = read.entry(file.to_owned()).or_insert_with(|| Arc::new(self.parse_now(file)));
         Arc::clone(known)
     }
 
-    fn parse(&self, file: &str) -> Result<SopsFile, VaultError> {
-        Ok(SopsFile::parse(file, &files::read(&self.root, file)?)?)
+    /// A file as it is now, read and not opened, for who changes it: another process may have done so since the run began.
+    pub fn parse_now(&self, file: &str) -> Result<SopsFile, VaultError> {
+        Ok(SopsFile::parse(file, &self.read(file)?)?)
+    }
+
+    /// The bytes of a file as they are now. Only regular files are read, and none that is too large to be one of sops.
+    pub fn read(&self, file: &str) -> Result<Vec<u8>, VaultError> {
+        files::read(&self.root, file)
+    }
+
+    /// The rules of the site as they are now: who may open which file. Nothing where it has none.
+    pub fn rules(&self) -> Result<Option<Rules>, VaultError> {
+        let bytes = match self.read(rules::FILE) {
+            Err(VaultError::NoFile { .. }) => return Ok(None),
+            bytes => bytes?,
+        };
+        let text = std::str::from_utf8(&bytes).map_err(|error| VaultError::Unreadable {
+            file: rules::FILE.to_owned(),
+            why: error.to_string(),
+        })?;
+        Ok(Some(Rules::parse(text)?))
     }
 
     /// Where a mention leads. Needs no identity: the names of values are in clear.
@@ -92,7 +112,10 @@ impl Vault {
         if names(file, sops).any(|(_, found)| found == spot.path) {
             return Ok(spot);
         }
-        Err(VaultError::NoValue { file: spot.file, path: spot.path })
+        match sops.paths().into_iter().next().filter(|_| spot.path.is_root()) {
+            Some(example) => Err(VaultError::WhichValue { file: spot.file, example }),
+            None => Err(VaultError::NoValue { file: spot.file, path: spot.path }),
+        }
     }
 
     fn find_by_name(&self, mention: &SecretRef, name: &str) -> Result<Spot, VaultError> {

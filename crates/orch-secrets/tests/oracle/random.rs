@@ -1,5 +1,7 @@
 //! Random files: whatever sops itself can write and read again, we read the same way.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use orch_secrets::{Keyring, SopsFile};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -8,8 +10,10 @@ use proptest::test_runner::{Config, TestRunner};
 use crate::on_two_threads;
 use crate::program::Desk;
 
-/// How many files, of some thirty values each.
-const FILES: usize = 10;
+/// How many files, of some thirty values each; more are asked for by `PROPTEST_CASES`, and these are the most: each is several
+/// runs of sops.
+const FILES: u32 = 10;
+const MOST: u32 = 200;
 
 /// What a plain scalar may be taken for: numbers in every notation, moments, words, and what only looks like them.
 fn scalar() -> impl Strategy<Value = String> {
@@ -45,36 +49,61 @@ fn file() -> impl Strategy<Value = String> {
 fn random_files_open_to_what_sops_prints() {
     let Some(desk) = Desk::new() else { return };
     let keyring = Keyring::of([desk.identity.clone()]);
-    let mut runner = TestRunner::new(Config { failure_persistence: None, ..Config::default() });
-    let count = std::env::var("ORCH_ORACLE_FILES").ok().and_then(|text| text.parse().ok()).unwrap_or(FILES);
-    let files: Vec<(usize, String)> =
+    let config = Config { failure_persistence: None, ..Config::default() };
+    let count = std::env::var_os("PROPTEST_CASES").map_or(FILES, |_| config.cases.min(MOST));
+    let mut runner = TestRunner::new(config);
+    let files: Vec<(u32, String)> =
         (0..count).map(|at| (at, file().new_tree(&mut runner).unwrap().current())).collect();
-    on_two_threads(&files, |(at, plain)| check_lines(&desk, &keyring, *at, plain));
+    let compared = AtomicUsize::new(0);
+    on_two_threads(&files, |(at, plain)| {
+        compared.fetch_add(check_lines(&desk, &keyring, *at, plain)?, Ordering::Relaxed);
+        Ok(())
+    });
+    let (compared, all) =
+        (compared.into_inner(), files.iter().map(|(_, plain)| values(plain).len()).sum::<usize>());
+    println!("{compared} of {all} values were compared");
+    assert!(compared * 2 >= all, "sops refused most of them: {compared} of {all} values were compared");
 }
 
-/// One value that sops does not write, or not read again, spoils its file for sops: then each line is a file.
-fn check_lines(desk: &Desk, keyring: &Keyring, at: usize, plain: &str) -> Result<(), String> {
+/// The lines that hold a value.
+fn values(plain: &str) -> Vec<&str> {
+    plain.lines().filter(|line| !line.starts_with('#')).collect()
+}
+
+/// How many values were compared. One that sops does not write, or not read again, spoils its file for sops: then each half is a
+/// file.
+fn check_lines(desk: &Desk, keyring: &Keyring, at: u32, plain: &str) -> Result<usize, String> {
     let name = format!("random-{at}.yaml");
-    if compare(desk, keyring, &name, plain)?.is_none() {
-        let lines: Vec<&str> = plain.lines().filter(|line| !line.starts_with('#')).collect();
-        for half in lines.chunks(lines.len().div_ceil(2).max(1)).filter(|_| lines.len() > 1) {
-            check_lines(desk, keyring, at, &(half.join("\n") + "\n"))?;
-        }
+    let lines = values(plain);
+    if compare(desk, keyring, &name, plain)? == Compared::Same {
+        return Ok(lines.len());
     }
-    Ok(())
+    let mut compared = 0;
+    for half in lines.chunks(lines.len().div_ceil(2).max(1)).filter(|_| lines.len() > 1) {
+        compared += check_lines(desk, keyring, at, &(half.join("\n") + "\n"))?;
+    }
+    Ok(compared)
 }
 
-fn compare(desk: &Desk, keyring: &Keyring, name: &str, plain: &str) -> Result<Option<()>, String> {
+/// What became of a file that is not opened otherwise by us than by sops.
+#[derive(PartialEq, Eq)]
+enum Compared {
+    Same,
+    /// sops itself does not write it, or not read it again.
+    Refused,
+}
+
+fn compare(desk: &Desk, keyring: &Keyring, name: &str, plain: &str) -> Result<Compared, String> {
     let printed = desk.encrypt(name, plain.as_bytes(), &[]).and_then(|sealed| {
         let printed = desk.decrypt(name, &sealed)?;
         Ok((sealed, printed))
     });
-    let Ok((sealed, printed)) = printed else { return Ok(None) };
+    let Ok((sealed, printed)) = printed else { return Ok(Compared::Refused) };
     let opened = SopsFile::parse(name, &sealed).and_then(|file| file.open(keyring));
     let ours = opened.and_then(|opened| opened.to_json()).map_err(|error| format!("{error}\n{plain}"))?;
     let (ours, printed) = (String::from_utf8_lossy(ours.expose()), String::from_utf8_lossy(&printed));
     if ours == printed {
-        Ok(Some(()))
+        Ok(Compared::Same)
     } else {
         Err(format!("{plain}\nopens to\n{ours}\nand not to\n{printed}"))
     }
