@@ -177,7 +177,7 @@ fn sops(root: &Path, args: &[&str], memory: Option<&Memory>) -> Result<ExitCode,
         // It says itself what is wrong; 200 is an editor that changed nothing.
         Ok(status) if status.success() || status.code() == Some(200) => Ok(ExitCode::Done),
         Ok(_) => Ok(ExitCode::Failed),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Err(Failure::NoSops),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(Failure::NoSops),
         Err(source) => Err(Failure::NotStarted { program: SOPS.into(), source }),
     }
 }

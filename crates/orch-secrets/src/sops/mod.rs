@@ -131,6 +131,11 @@ impl SopsFile {
         Ok(Self { file, format, text, roots, places, metadata, comments, has_aliases })
     }
 
+    /// Its name, as it was given.
+    pub fn path(&self) -> &str {
+        &self.file
+    }
+
     /// How it is written.
     pub fn format(&self) -> Format {
         self.format
