@@ -20,10 +20,12 @@ pub enum VaultError {
         why: PathError,
     },
     /// No file has a value of that name.
-    #[error("`{mention}` leads nowhere: no file below `secrets/` has a value of that name")]
+    #[error("`{mention}` leads nowhere: no file below `secrets/` has a value of that name{}", but(unread))]
     Nowhere {
         /// The mention.
         mention: SecretRef,
+        /// Files that cannot be read: it may be in one of them.
+        unread: Vec<String>,
     },
     /// Several have.
     #[error("`{mention}` could be {}", list(spots))]
@@ -96,6 +98,11 @@ impl VaultError {
 /// Where in a file; an empty file has no place to name.
 fn at(path: &KeyPath) -> String {
     if path.is_root() { String::new() } else { format!(" at `{path}`") }
+}
+
+fn but(unread: &[String]) -> String {
+    let files: Vec<String> = unread.iter().map(|file| format!("`{file}`")).collect();
+    if files.is_empty() { String::new() } else { format!(" ({} cannot be read)", files.join(", ")) }
 }
 
 fn list(spots: &[Spot]) -> String {

@@ -119,7 +119,7 @@ impl Vault {
     }
 
     fn find_by_name(&self, mention: &SecretRef, name: &str) -> Result<Spot, VaultError> {
-        let (mut spots, mut broken) = (Vec::new(), None);
+        let (mut spots, mut unread) = (Vec::new(), Vec::new());
         for file in self.files()? {
             match self.file(&file).as_ref() {
                 Ok(sops) => spots.extend(
@@ -127,14 +127,12 @@ impl Vault {
                         .filter(|(found, _)| found == name)
                         .map(|(_, path)| Spot { file: file.clone(), path }),
                 ),
-                Err(error) => broken = broken.or_else(|| Some(error.clone())),
+                Err(_) => unread.push(file),
             }
         }
-        match (spots.len(), broken) {
-            (1, _) => Ok(spots.remove(0)),
-            // It may be in the one that cannot be read.
-            (0, Some(broken)) => Err(broken),
-            (0, None) => Err(VaultError::Nowhere { mention: mention.clone() }),
+        match spots.len() {
+            1 => Ok(spots.remove(0)),
+            0 => Err(VaultError::Nowhere { mention: mention.clone(), unread }),
             _ => Err(VaultError::Ambiguous { mention: mention.clone(), spots }),
         }
     }
