@@ -165,7 +165,7 @@ impl Drop for Memory {
 fn is_memory(folder: &Path) -> bool {
     const TMPFS: i64 = 0x0102_1994;
     const RAMFS: i64 = 0x8584_58f6;
-    rustix::fs::statfs(folder).is_ok_and(|about| matches!(i64::from(about.f_type), TMPFS | RAMFS))
+    rustix::fs::statfs(folder).is_ok_and(|about| matches!(about.f_type, TMPFS | RAMFS))
 }
 
 /// Runs the user's own `sops`, which knows every kind of key and keeps comments.

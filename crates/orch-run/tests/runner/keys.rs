@@ -51,6 +51,8 @@ async fn one_that_was_configured_and_is_not_known_yet_is_not_done() {
 struct Doorman {
     said: Mutex<Vec<String>>,
     refuses: Mutex<bool>,
+    /// Whether whoever is asked about is somebody already.
+    knows: bool,
 }
 
 impl Doorman {
@@ -76,7 +78,7 @@ impl Treasury for Doorman {
     }
 
     fn is_known(&self, _: &AgeRecipient) -> Result<bool, TreasuryError> {
-        Ok(false)
+        Ok(self.knows)
     }
 
     fn has_files(&self) -> bool {
@@ -105,4 +107,17 @@ async fn a_node_that_is_to_be_destroyed_is_shown_out_first_and_stays_where_that_
     let report = driver.destroy(&fleet).await;
     assert_eq!((report.exit_code, world.world().machines.len()), (Some(ExitCode::Done), 0), "{report}");
     assert_eq!(notes(&report), ["dismissed it"]);
+}
+
+#[tokio::test]
+async fn a_node_that_says_it_has_somebody_elses_key_is_not_believed_and_takes_nobody_down_with_it() {
+    let (world, fleet) = (world(), own_fleet("", ONE));
+    let doorman = Arc::new(Doorman { knows: true, ..Doorman::default() });
+    let driver = Driver { treasury: Arc::clone(&doorman) as _, ..Driver::of(&world) };
+    let report = driver.create(&fleet).await;
+    assert_eq!(statuses(&report), "web failed");
+    assert!(report.to_string().contains("which is somebody else's"), "{report}");
+    assert_eq!(world.world().machines[0].keys, Keys::Awaited, "nothing was written down");
+    assert_eq!(driver.destroy(&fleet).await.exit_code, Some(ExitCode::Done));
+    assert!(doorman.said.lock().expect("nobody panics while holding this").is_empty(), "nobody is shown out");
 }
