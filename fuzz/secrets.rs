@@ -8,8 +8,8 @@ use orch_secrets::rules::{Rules, add_recipient, remove_recipient};
 use orch_secrets::sops::{Policy, encrypt};
 use orch_secrets::{Format, KeyPath, Keyring, Reader, Secret, SopsError, SopsFile};
 
-/// Opens the files of `crates/orch-secrets/tests/vectors`, and nothing else. Back to front, so that whoever looks for keys in clear
-/// finds none.
+/// Opens the files of `crates/orch-secrets/tests/vectors`, and nothing else. It is kept back to front, so that whoever looks for
+/// keys in clear finds none.
 const REVERSED_KEY: &str = include_str!("../crates/orch-secrets/tests/vectors/key.txt.reversed");
 const RECIPIENT: &str = "age1lzd99uklcjnc0e7d860axevet2cz99ce9pq6tzuzd05l5nr28ams36nvun";
 const NAMES: [&str; 5] = ["s.yaml", "s.json", "s.env", "s.ini", "s.key"];
