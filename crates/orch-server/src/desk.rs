@@ -323,7 +323,7 @@ impl Desk {
     /// Sends somebody away, and takes note of it where the token had been good: only then is it known that it was the node,
     /// and that it needs another one.
     fn refuse(&self, node: &Identity, refusal: Refusal, now: u64) -> Answered {
-        if matches!(refusal, Refusal::Expired | Refusal::UsedUp | Refusal::Revoked) {
+        if matches!(refusal, Refusal::Expired | Refusal::UsedUp | Refusal::Revoked | Refusal::OtherKeys) {
             self.events.refused(node, Refused { at: now, code: refusal.code().to_string() });
         }
         refusal.into()

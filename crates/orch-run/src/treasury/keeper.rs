@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use orch_model::{AgeRecipient, SecretRef};
-use orch_secrets::rules::{Rules, add_recipient, remove_recipient};
+use orch_secrets::rules::{FILE as RULES, Rules, add_recipient, remove_recipient};
 use orch_secrets::sops::encrypt;
 use orch_secrets::{
     FOLDER, Format, KeyPath, Reader, Reference, Secret, SopsFile, Step, Vault, VaultError, seal,
@@ -18,8 +18,6 @@ use uuid::Uuid;
 
 use super::TreasuryError;
 
-/// The rules of the site: who may open which file.
-const RULES: &str = ".sops.yaml";
 /// How long another process that changes files is waited for.
 const PATIENCE: Duration = Duration::from_mins(1);
 const PAUSE: Duration = Duration::from_millis(20);
@@ -27,7 +25,8 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// Changes the sops files of a site.
 pub(super) struct Keeper<'k> {
     vault: &'k Vault,
-    _lock: File,
+    /// Held by whoever changes something.
+    _lock: Option<File>,
 }
 
 impl<'k> Keeper<'k> {
@@ -40,7 +39,12 @@ impl<'k> Keeper<'k> {
             let what = format!("the sops files cannot be changed: `{}`: {error}", folder.display());
             TreasuryError { what, hint: "see whether another `orch` changes them, and run again".into() }
         })?;
-        Ok(Self { vault, _lock: locked })
+        Ok(Self { vault, _lock: Some(locked) })
+    }
+
+    /// Looks, and changes nothing: nobody is waited for.
+    pub(super) const fn looking(vault: &'k Vault) -> Self {
+        Self { vault, _lock: None }
     }
 
     /// Lets one read these files; in words, what was changed.

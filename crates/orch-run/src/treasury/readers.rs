@@ -61,7 +61,7 @@ pub fn judge_readers(
                 );
                 told.insert(what.clone(), TreasuryError { what, hint: "move it there".into() });
             }
-            if let Err(error) = Keeper::begin(vault).and_then(|keeper| keeper.rehearse(file)) {
+            if let Err(error) = Keeper::looking(vault).rehearse(file) {
                 told.insert(error.what.clone(), error);
             }
             let Ok(policy) = rules.policy(file) else { continue };

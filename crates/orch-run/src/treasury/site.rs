@@ -85,7 +85,7 @@ impl Treasury for SiteTreasury {
     }
 
     fn is_known(&self, recipient: &AgeRecipient) -> Result<bool, TreasuryError> {
-        Keeper::begin(&self.vault)?.is_known(recipient)
+        Keeper::looking(&self.vault).is_known(recipient)
     }
 
     fn has_files(&self) -> bool {
