@@ -96,18 +96,22 @@ impl<'k> Keeper<'k> {
         Ok(known.iter().map(note).collect())
     }
 
+    /// Everything is made before the first of it is written: what cannot be done changes nothing.
     fn take_off(&self, reader: &Reader, files: &[SopsFile]) -> Result<(), TreasuryError> {
-        if let Some(text) = self.rules()?.filter(|text| text.contains(reader.as_str())) {
-            let changed = remove_recipient(&text, reader);
-            self.write_rules(&text, &changed.map_err(|error| refused(&error, error.hint()))?)?;
-        }
-        for sops in files {
+        let rules = self.rules()?.filter(|text| text.contains(reader.as_str()));
+        let rules = rules.map(|text| remove_recipient(&text, reader)).transpose();
+        let rules = rules.map_err(|error| refused(&error, error.hint()))?;
+        let renew = |sops: &SopsFile| {
+            let recipients = sops.recipients();
             let wanted: Vec<Reader> =
-                sops.recipients().iter().filter(|known| !known.is_same(reader)).cloned().collect();
-            let text = sops.renew(self.vault.keyring(), &wanted);
-            self.write(sops.path(), &text.map_err(|error| refused(&error, error.hint()))?)?;
+                recipients.iter().filter(|known| !known.is_same(reader)).cloned().collect();
+            sops.renew(self.vault.keyring(), &wanted).map_err(|error| refused(&error, error.hint()))
+        };
+        let texts: Vec<Vec<u8>> = files.iter().map(renew).collect::<Result<_, _>>()?;
+        if let Some(text) = rules {
+            self.write(RULES, text.as_bytes())?;
         }
-        Ok(())
+        files.iter().zip(&texts).try_for_each(|(sops, text)| self.write(sops.path(), text))
     }
 
     /// The files that a recipient can read. One that does not even name it is not looked into: what is wrong with it is no
