@@ -36,7 +36,7 @@ fn opened(answer: &SpecAnswer, identity: &Identity) -> BTreeMap<String, String> 
     let Some(parcel) = &answer.parcel else { return BTreeMap::new() };
     let bundle = Bundle::unpack(identity, parcel).unwrap();
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
-    bundle.iter().map(|(name, held)| (name.to_string(), text(held.value.expose()))).collect()
+    bundle.iter().map(|(name, _, value)| (name.to_string(), text(value.expose()))).collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
