@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use orch_model::{Config, KeyName, Parcel, SecretDigest};
-use orch_secrets::{Bundle, BundleError, Held};
+use orch_secrets::{Bundle, BundleError};
 
 use crate::error::{ApplyError, in_full};
 use crate::keys;
@@ -33,10 +33,11 @@ pub(crate) fn open(state: &State) -> Result<Bundle, ApplyError> {
 
 /// By what the values that the node holds are known. One that cannot be opened is held no more.
 pub(crate) fn digests(state: &State) -> Vec<SecretDigest> {
-    open_or_begin_anew(state).iter().map(|(_, held)| held.digest.clone()).collect()
+    open_or_begin_anew(state).iter().map(|(_, digest, _)| digest.clone()).collect()
 }
 
-/// Takes what was brought, of that only what the configuration asks for, and says what is lacking still.
+/// Takes what was brought, of that only what the configuration asks for, and says what is lacking still. What the node held
+/// before stays beside it: until the configuration is in place, a node that starts again needs that.
 pub(crate) fn receive(
     state: &State,
     config: &Config,
@@ -51,8 +52,8 @@ pub(crate) fn receive(
         let identity = keys::identity(state)?.ok_or_else(no_identity)?;
         let mut brought =
             Bundle::unpack(&identity, parcel).map_err(|error| cannot_open("what was brought", &error))?;
-        brought.retain(|name, brought| is_wanted(&wanted, name, brought) && held.get(name) != Some(brought));
-        if !brought.is_empty() {
+        brought.retain(|name, digest| is_wanted(&wanted, name, digest));
+        if brought.iter().any(|(name, digest, value)| held.get(name, digest) != Some(value)) {
             held.extend(brought);
             write(state, &held)?;
         }
@@ -73,7 +74,7 @@ pub(crate) fn prune(state: &State, config: &Config) -> Result<(), ApplyError> {
     }
     let (wanted, mut held) = (wanted(config), open(state)?);
     let before = held.iter().count();
-    held.retain(|name, held| is_wanted(&wanted, name, held));
+    held.retain(|name, digest| is_wanted(&wanted, name, digest));
     match held.iter().count() {
         0 => state.remove(NAME),
         left if left == before => Ok(()),
@@ -87,14 +88,12 @@ fn wanted(config: &Config) -> BTreeMap<&KeyName, &SecretDigest> {
     names.filter_map(|name| Some((name, config.secret_digests().get(name)?))).collect()
 }
 
-fn is_wanted(wanted: &BTreeMap<&KeyName, &SecretDigest>, name: &KeyName, held: &Held) -> bool {
-    wanted.get(name) == Some(&&held.digest)
+fn is_wanted(wanted: &BTreeMap<&KeyName, &SecretDigest>, name: &KeyName, digest: &SecretDigest) -> bool {
+    wanted.get(name) == Some(&digest)
 }
 
 fn lacking_of(wanted: &BTreeMap<&KeyName, &SecretDigest>, held: &Bundle) -> Vec<KeyName> {
-    let is_held =
-        |name: &KeyName, digest: &SecretDigest| held.get(name).is_some_and(|held| held.digest == *digest);
-    let lacking = wanted.iter().filter(|(name, digest)| !is_held(name, digest));
+    let lacking = wanted.iter().filter(|(name, digest)| held.get(name, digest).is_none());
     lacking.map(|(name, _)| (*name).clone()).collect()
 }
 

@@ -23,10 +23,11 @@ pub struct Held {
     pub value: Secret,
 }
 
-/// The secrets of one node, by name.
+/// The secrets of one node, by name and by what each value is known: of one name there may be two, an old one that a node may
+/// have to go back to and the new one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Bundle {
-    held: BTreeMap<KeyName, Held>,
+    held: BTreeMap<(KeyName, SecretDigest), Secret>,
 }
 
 /// A bundle cannot be sealed or opened.
@@ -41,9 +42,9 @@ pub enum BundleError {
 }
 
 impl Bundle {
-    /// Puts a secret in, in place of the one of that name.
-    pub fn insert(&mut self, name: KeyName, held: Held) {
-        self.held.insert(name, held);
+    /// Puts a secret in, beside those of that name that are known by something else.
+    pub fn insert(&mut self, name: KeyName, Held { digest, value }: Held) {
+        self.held.insert((name, digest), value);
     }
 
     /// Puts everything of another bundle in.
@@ -52,18 +53,18 @@ impl Bundle {
     }
 
     /// Keeps those that are wanted, and forgets the others.
-    pub fn retain(&mut self, mut is_wanted: impl FnMut(&KeyName, &Held) -> bool) {
-        self.held.retain(|name, held| is_wanted(name, held));
+    pub fn retain(&mut self, mut is_wanted: impl FnMut(&KeyName, &SecretDigest) -> bool) {
+        self.held.retain(|(name, digest), _| is_wanted(name, digest));
     }
 
-    /// The secret of that name.
-    pub fn get(&self, name: &KeyName) -> Option<&Held> {
-        self.held.get(name)
+    /// The secret of that name whose value is known by this.
+    pub fn get(&self, name: &KeyName, digest: &SecretDigest) -> Option<&Secret> {
+        self.held.get(&(name.clone(), digest.clone()))
     }
 
     /// Every secret, by name.
-    pub fn iter(&self) -> impl Iterator<Item = (&KeyName, &Held)> {
-        self.held.iter()
+    pub fn iter(&self) -> impl Iterator<Item = (&KeyName, &SecretDigest, &Secret)> {
+        self.held.iter().map(|((name, digest), value)| (name, digest, value))
     }
 
     /// Whether there is none.
@@ -95,15 +96,14 @@ impl Bundle {
     }
 
     fn encode(&self) -> Zeroizing<Vec<u8>> {
-        // As much room as is needed, a length of four bytes before each part: a buffer that grew would leave copies behind
-        // that are not wiped.
-        let room = |(name, held): (&KeyName, &Held)| {
-            12 + name.as_str().len() + held.digest.as_str().len() + held.value.len()
+        // As much room as is needed: a buffer that grew would leave copies behind that are not wiped.
+        let room = |(name, digest, value): (&KeyName, &SecretDigest, &Secret)| {
+            12 + name.as_str().len() + digest.as_str().len() + value.len()
         };
-        let mut bytes = Zeroizing::new(Vec::with_capacity(1 + self.held.iter().map(room).sum::<usize>()));
+        let mut bytes = Zeroizing::new(Vec::with_capacity(1 + self.iter().map(room).sum::<usize>()));
         bytes.push(LAYOUT);
-        for (name, held) in &self.held {
-            for part in [name.as_str().as_bytes(), held.digest.as_str().as_bytes(), held.value.expose()] {
+        for (name, digest, value) in self.iter() {
+            for part in [name.as_str().as_bytes(), digest.as_str().as_bytes(), value.expose()] {
                 let length = u32::try_from(part.len()).expect("no secret is larger than 4 GiB");
                 bytes.extend_from_slice(&length.to_be_bytes());
                 bytes.extend_from_slice(part);
@@ -168,6 +168,26 @@ mod tests {
     }
 
     #[test]
+    fn a_new_value_is_beside_the_old_one_until_that_is_forgotten() {
+        let (mut both, name) = (bundle(), "db".parse().unwrap());
+        let [old, new] = ["0123456789abcdef0123456789abcdef", "f123456789abcdef0123456789abcdef"]
+            .map(|digest| digest.parse::<SecretDigest>().unwrap());
+        both.insert("db".parse().unwrap(), Held { digest: new.clone(), value: Secret::new(b"new".to_vec()) });
+        let node = Identity::generate();
+        let mut read = Bundle::open(&node, &both.seal(&node.recipient()).unwrap()).unwrap();
+        assert_eq!(read.get(&name, &old).unwrap().expose(), b"hunter2");
+        assert_eq!(read.get(&name, &new).unwrap().expose(), b"new");
+        read.retain(|of, digest| *of != name || *digest == new);
+        assert_eq!((read.get(&name, &old), read.iter().count()), (None, 3));
+    }
+
+    #[test]
+    fn encoding_leaves_no_copy_behind_because_it_never_grows() {
+        let encoded = bundle().encode();
+        assert_eq!(encoded.capacity(), encoded.len());
+    }
+
+    #[test]
     fn no_bytes_make_reading_a_bundle_panic_or_take_more_than_there_is() {
         let whole = bundle().encode();
         let mut state = 7_u64;
@@ -185,7 +205,7 @@ mod tests {
             }
             bytes.truncate(usize::try_from(random()).unwrap_or_default() % (bytes.len() + 1));
             if let Some(read) = decode(&bytes) {
-                let values: usize = read.iter().map(|(_, held)| held.value.len()).sum();
+                let values: usize = read.iter().map(|(_, _, value)| value.len()).sum();
                 assert!(values <= bytes.len());
             }
         }

@@ -135,6 +135,20 @@ impl Desk {
 
     /// Reads everything else anew, all or nothing, and tells nodes of these certificates from now on.
     pub(crate) fn reload(&self, certificates: &Certificates) -> Result<(), DeskError> {
+        let identities =
+            [Some(self.specs.identities()), self.folder.site().map(|(_, identities)| identities)];
+        // Both may be the same, and are then forgotten by the first.
+        let before = identities.map(|identities| Some((identities?, identities?.forget()?)));
+        let read = self.read_anew(certificates);
+        if read.is_err() {
+            for (identities, found) in before.into_iter().flatten() {
+                identities.put_back(found);
+            }
+        }
+        read
+    }
+
+    fn read_anew(&self, certificates: &Certificates) -> Result<(), DeskError> {
         let ring = self.keys.ring()?;
         self.specs.reload()?;
         *self.ring.write().expect("nobody panics while holding this") = ring;

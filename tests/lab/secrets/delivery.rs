@@ -25,7 +25,7 @@ fn held(hoard: &Hoard, machine: &str) -> Vec<String> {
     let Ok(sealed) = fs::read(state.join("secrets.age")) else { return Vec::new() };
     let identity: Identity = fs::read_to_string(state.join("age.key")).unwrap().parse().unwrap();
     let bundle = Bundle::open(&identity, &sealed).unwrap();
-    bundle.iter().map(|(name, _)| name.to_string()).collect()
+    bundle.iter().map(|(name, _, _)| name.to_string()).collect()
 }
 
 /// How many bytes a machine was sent since it was started.

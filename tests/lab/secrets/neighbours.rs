@@ -76,7 +76,7 @@ impl Neighbours {
 }
 
 fn value(bundle: &Bundle, name: &str) -> Option<Secret> {
-    bundle.get(&name.parse().unwrap()).map(|held| held.value.clone())
+    bundle.iter().find(|(of, _, _)| of.as_str() == name).map(|(_, _, value)| value.clone())
 }
 
 #[test]

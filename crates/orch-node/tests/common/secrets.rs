@@ -129,7 +129,7 @@ impl Tree {
     }
 
     pub(crate) fn held_names(&self) -> Vec<String> {
-        self.vault().iter().map(|(name, _)| name.to_string()).collect()
+        self.vault().iter().map(|(name, _, _)| name.to_string()).collect()
     }
 
     /// The files of the tree in which something is, as this process sees it.

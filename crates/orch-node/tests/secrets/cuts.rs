@@ -52,6 +52,29 @@ fn a_push_that_is_cut_at_any_moment_is_healed_by_the_next() {
 }
 
 #[test]
+fn a_node_that_is_cut_while_it_is_brought_another_value_starts_with_the_one_that_it_had() {
+    let (tree, mut site) = (Tree::new(), Site::with_one());
+    tree.give(&site);
+    let before = ["spec.json", "complete.json"].map(|name| tree.read(&format!("/var/lib/orch/{name}")));
+    site.set("db", "another");
+    // A folder where the configuration is laid down: the push ends between the two files, as a cut would end it.
+    tree.folder("/var/lib/orch/incoming.json");
+    let first = tree.bring(&site, None);
+    let parcel = site.pack(&first.lacking(), &first.keys().age);
+    assert_ne!(tree.bring(&site, Some(parcel)).code(), Some(0));
+    let after = ["spec.json", "complete.json"].map(|name| tree.read(&format!("/var/lib/orch/{name}")));
+    assert_eq!((after, tree.held_names()), (before, vec!["db".into(), "db".into()]));
+    fs::remove_dir_all(tree.at("/run/secrets")).unwrap();
+    let output = tree.run(&["unseal"], &[]);
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(tree.read("/run/secrets/db"), format!("{MARKER} of db"));
+    fs::remove_dir(tree.at("/var/lib/orch/incoming.json")).unwrap();
+    let again = tree.bring(&site, None);
+    assert_eq!(again.code(), Some(0), "what was brought was kept: {:?}", again.0);
+    assert_eq!((tree.read("/run/secrets/db"), tree.held_names()), ("another".into(), vec!["db".into()]));
+}
+
+#[test]
 fn a_worker_that_is_cut_before_it_forgets_is_followed_by_one_that_does() {
     let (tree, site) = (Tree::new(), Site::with_one());
     tree.give(&site);

@@ -7,7 +7,7 @@ mod identities;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use orch_model::{SecretDigest, SecretRef};
 
@@ -41,6 +41,7 @@ impl fmt::Display for Spot {
 pub struct Vault {
     root: PathBuf,
     identities: Identities,
+    ring: OnceLock<Arc<Keyring>>,
     read: Mutex<BTreeMap<String, Arc<Result<SopsFile, VaultError>>>>,
     opened: Mutex<BTreeMap<String, Arc<Result<Opened, VaultError>>>>,
 }
@@ -48,7 +49,8 @@ pub struct Vault {
 impl Vault {
     /// The files of the site in this folder.
     pub fn new(root: &Path, identities: Identities) -> Self {
-        Self { root: root.to_owned(), identities, read: Mutex::default(), opened: Mutex::default() }
+        let root = root.to_owned();
+        Self { root, identities, ring: OnceLock::new(), read: Mutex::default(), opened: Mutex::default() }
     }
 
     /// The site's folder.
@@ -56,9 +58,9 @@ impl Vault {
         &self.root
     }
 
-    /// The identities that may open files.
+    /// The identities that may open files: the same until this is dropped, as everything that it was opened with.
     pub fn keyring(&self) -> &Keyring {
-        self.identities.ring()
+        self.ring.get_or_init(|| self.identities.ring())
     }
 
     /// Every file below `secrets/`, relative to the site, in order.

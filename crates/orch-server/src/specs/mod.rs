@@ -141,6 +141,11 @@ impl Specs {
         self.place.vault()
     }
 
+    /// Who can open them.
+    pub(crate) const fn identities(&self) -> &Identities {
+        &self.place.identities
+    }
+
     /// Whether tokens without audience and expiry are taken.
     pub fn accepts_legacy_tokens(&self) -> bool {
         self.snapshot().accepts_legacy_tokens

@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use orch_model::{HostName, Identity, ManifestName, NodeName, Request, Scope, Sources, parse, resolve};
-
-use orch_run::know_secrets;
+use orch_model::{HostName, Identity, ManifestName, Request, Scope, Sources, parse, resolve};
+use orch_run::{TreasuryError, know_secrets};
 
 use super::words::{Worded, Words};
 use super::{SitePlace, SpecError};
 
-/// The nodes of a manifest on a host that become something.
-type Configs = BTreeMap<NodeName, Worded>;
+/// The nodes of a manifest on a host that become something, or why one of them cannot: what is wrong with the secrets of one
+/// is no reason to let another go without.
+type Configs = BTreeMap<Identity, Result<Worded, SpecError>>;
 type Resolved = Arc<Result<Configs, SpecError>>;
 
 #[derive(Debug)]
@@ -40,8 +40,7 @@ impl Snapshot {
     pub(super) fn worded(&self, node: &Identity) -> Result<Worded, SpecError> {
         let resolved = self.resolved(node);
         let configs = resolved.as_ref().as_ref().map_err(Clone::clone)?;
-        let worded = configs.get(&node.node).filter(|worded| worded.config.node == *node);
-        worded.cloned().ok_or(SpecError::Unknown)
+        configs.get(node).cloned().unwrap_or(Err(SpecError::Unknown))
     }
 
     fn resolved(&self, node: &Identity) -> Resolved {
@@ -59,16 +58,20 @@ impl Snapshot {
         let catalog = parse(&self.sources, Scope::Manifest { name, host }).map_err(|_| SpecError::Wrong)?;
         let request = Request { manifest: name.clone(), host: host.cloned(), mode: None };
         let mut fleet = resolve(&catalog, &request).map_err(|_| SpecError::Wrong)?;
-        let problems = know_secrets(&mut fleet, &self.place.vault(), |_| true);
-        if !problems.is_empty() {
-            let problems: Vec<String> = problems.into_iter().map(|problem| problem.what).collect();
-            return Err(SpecError::Sealed(problems.join("; ")));
+        let (vault, mut words, mut configs) = (self.place.vault(), Words::default(), Configs::new());
+        for node in std::mem::take(&mut fleet.nodes) {
+            let identity = node.identity.clone();
+            fleet.nodes = vec![node];
+            let problems = know_secrets(&mut fleet, &vault, |_| true);
+            let Some(config) = fleet.nodes.pop().and_then(|node| node.config) else { continue };
+            let worded = if problems.is_empty() { Ok(words.of(config)) } else { Err(sealed(problems)) };
+            configs.insert(identity, worded);
         }
-        let mut words = Words::default();
-        let configs = fleet
-            .nodes
-            .into_iter()
-            .filter_map(|node| Some((node.identity.node.clone(), words.of(node.config?))));
-        Ok(configs.collect())
+        Ok(configs)
     }
+}
+
+fn sealed(problems: Vec<TreasuryError>) -> SpecError {
+    let problems: Vec<String> = problems.into_iter().map(|problem| problem.what).collect();
+    SpecError::Sealed(problems.join("; "))
 }

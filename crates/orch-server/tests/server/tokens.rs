@@ -114,6 +114,17 @@ async fn a_new_key_signs_from_then_on_and_the_old_one_is_believed_until_it_is_re
 #[tokio::test(flavor = "multi_thread")]
 async fn a_token_of_the_old_kind_is_taken_only_where_the_site_says_so() {
     let scene = Scene::new();
+    let Some(legacy) = legacy_token(&scene) else { return };
+    assert_eq!(scene.spec(A, &legacy).await.code(), "E301");
+    crate::scene::write(&scene.site("site.yaml"), "name: lab\nserver: { accept_legacy_tokens: true }\n");
+    let answer = scene.fetch(A, &legacy).await;
+    scene.fetch(A, answer.next.spec.expose()).await;
+    let report = scene.client.ask("POST", &format!("/v1/report/{A}"), Some(&legacy), b"{}").await;
+    assert_eq!(report.code(), "E301", "it opens specs alone");
+}
+
+/// A token of the old kind for a node; nothing where none can be made.
+pub(crate) fn legacy_token(scene: &Scene) -> Option<String> {
     let claims = Claims {
         aud: None,
         exp: None,
@@ -122,17 +133,8 @@ async fn a_token_of_the_old_kind_is_taken_only_where_the_site_says_so() {
         ..orch_model::token::read(&scene.token(A)).unwrap()
     };
     // Signed by hand: what orch signs names its key.
-    let legacy = {
-        let ring = Keys::of(&scene.folder).ring().unwrap();
-        legacy(&claims, &ring.current().unwrap().expose())
-    };
-    let Some(legacy) = legacy else { return };
-    assert_eq!(scene.spec(A, &legacy).await.code(), "E301");
-    crate::scene::write(&scene.site("site.yaml"), "name: lab\nserver: { accept_legacy_tokens: true }\n");
-    let answer = scene.fetch(A, &legacy).await;
-    scene.fetch(A, answer.next.spec.expose()).await;
-    let report = scene.client.ask("POST", &format!("/v1/report/{A}"), Some(&legacy), b"{}").await;
-    assert_eq!(report.code(), "E301", "it opens specs alone");
+    let ring = Keys::of(&scene.folder).ring().unwrap();
+    legacy(&claims, &ring.current().unwrap().expose())
 }
 
 /// A token without the later claims, made by Python; nothing where there is none.

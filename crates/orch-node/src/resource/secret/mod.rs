@@ -64,8 +64,8 @@ impl Values {
             State::find(node)?.map_or_else(|| Ok(Bundle::default()), |state| vault::open(&state))
         };
         match self.held.get_or_init(|| open().map_err(|error| error.in_full())) {
-            Ok(held) => match held.get(&asked.name).filter(|held| held.digest == *digest) {
-                Some(held) => Ok(&held.value),
+            Ok(held) => match held.get(&asked.name, digest) {
+                Some(value) => Ok(value),
                 None => impossible("the value of this secret was not brought to this node"),
             },
             Err(why) => impossible(why),

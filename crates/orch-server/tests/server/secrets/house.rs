@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use orch_secrets::seal::Identity;
 use orch_secrets::sops::{Policy, encrypt};
-use orch_secrets::{Format, Identities, Keyring};
+use orch_secrets::{Env, Format, Identities, Keyring};
 use orch_server::{InOffice, OfficeError, SitePlace, Tell};
 
 use crate::client::Answer;
@@ -16,16 +16,42 @@ use crate::scene::{Scene, limits, write};
 pub(super) struct House {
     pub(super) scene: Scene,
     owner: Identity,
+    identities: Identities,
     log: Arc<Mutex<String>>,
 }
 
 impl House {
     /// One that nobody serves yet.
     pub(super) fn new() -> Self {
-        let (mut scene, owner) = (Scene::without_server(), Identity::generate());
+        let owner = Identity::generate();
         let identities = Identities::of(Keyring::of([owner.clone()]));
-        scene.folder = scene.folder.clone().of_site(&scene.site(""), identities);
-        Self { scene, owner, log: Arc::default() }
+        Self::by(Scene::without_server(), owner, identities)
+    }
+
+    /// The same, whose owner keeps what opens its secrets in a file.
+    pub(super) fn with_file_of_identities() -> Self {
+        let scene = Scene::without_server();
+        let file = scene.base.path().join("keys.txt");
+        let env = move || Env { key_file: Some(file.clone()), ..Env::default() };
+        let mut house = Self::by(scene, Identity::generate(), Identities::by(env));
+        house.change_identity();
+        house
+    }
+
+    fn by(mut scene: Scene, owner: Identity, identities: Identities) -> Self {
+        scene.folder = scene.folder.clone().of_site(&scene.site(""), identities.clone());
+        Self { scene, owner, identities, log: Arc::default() }
+    }
+
+    /// Has the owner be somebody else from now on, by the file.
+    pub(super) fn change_identity(&mut self) {
+        self.owner = Identity::generate();
+        fs::write(self.scene.base.path().join("keys.txt"), self.owner.to_secret().expose()).unwrap();
+    }
+
+    /// Takes the file away.
+    pub(super) fn forget_identity(&self) {
+        fs::remove_file(self.scene.base.path().join("keys.txt")).unwrap();
     }
 
     /// Writes a sops file whole, for these values in clear.
@@ -69,7 +95,7 @@ impl House {
 
     /// Tries to.
     pub(super) fn enter(&self) -> Result<Option<InOffice>, OfficeError> {
-        let identities = Identities::of(Keyring::of([self.owner.clone()]));
+        let identities = self.identities.clone();
         let place = SitePlace { root: self.scene.site(""), manifest: None, identities };
         let log = Arc::clone(&self.log);
         let tell: Tell = Arc::new(move |_, word, node, words| {

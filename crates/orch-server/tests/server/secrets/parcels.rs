@@ -9,7 +9,8 @@ use orch_secrets::seal::Identity;
 
 use super::house::House;
 use crate::client::Answer;
-use crate::scene::{A, B, node};
+use crate::scene::{A, B, node, write};
+use crate::tokens::legacy_token;
 
 const SITE: &str = "one: value of one\ntwo: value of two\n";
 const ASKED: [&str; 2] = ["name: one, path: /run/one", "name: two, path: /run/two"];
@@ -36,7 +37,7 @@ fn opened(answer: &SpecAnswer, identity: &Identity) -> BTreeMap<String, String> 
     let Some(parcel) = &answer.parcel else { return BTreeMap::new() };
     let bundle = Bundle::unpack(identity, parcel).unwrap();
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
-    bundle.iter().map(|(name, held)| (name.to_string(), text(held.value.expose()))).collect()
+    bundle.iter().map(|(name, _, value)| (name.to_string(), text(value.expose()))).collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -81,6 +82,65 @@ async fn a_node_without_secrets_gets_no_parcel() {
     let answer = house.ask(A, &house.scene.token(A), &[(AGE_HEADER, &own)]).await;
     assert!(given(&answer).parcel.is_none());
     assert!(!String::from_utf8_lossy(&answer.body).contains("parcel"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_secret_goes_out_for_a_token_of_the_old_kind() {
+    let house = house();
+    write(&house.scene.site("site.yaml"), "name: lab\nserver: { accept_legacy_tokens: true }\n");
+    let Some(legacy) = legacy_token(&house.scene) else { return };
+    let age = recipient(&Identity::generate());
+    let answer = given(&house.ask(A, &legacy, &[(AGE_HEADER, &age)]).await);
+    assert!(answer.parcel.is_none() && !answer.spec.secret_digests().is_empty());
+    assert!(!house.ledger().contains(&age), "it pins nothing");
+    // With the token that follows it the node stands in a chain.
+    let next = given(&house.ask(A, answer.next.spec.expose(), &[(AGE_HEADER, &age)]).await);
+    assert!(next.parcel.is_some());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_secret_that_cannot_be_had_is_the_trouble_of_the_nodes_that_ask_for_it_alone() {
+    let house = house();
+    let manifest = fs::read_to_string(house.scene.site("manifests/m.yaml")).unwrap();
+    let manifest = manifest.replace("name: b, type: vm, spec: base", "name: b, type: vm, spec: other");
+    write(&house.scene.site("manifests/m.yaml"), &manifest);
+    let missing = "schema_version: 1\nsecrets: [{ name: missing, path: /run/missing }]\n";
+    write(&house.scene.site("specs/other.yaml"), missing);
+    let (own, other) = (Identity::generate(), Identity::generate());
+    let first = house.ask(A, &house.scene.token(A), &[(AGE_HEADER, &recipient(&own))]).await;
+    assert_eq!(opened(&given(&first), &own).len(), 2);
+    let (token, age) = (house.scene.token(B), recipient(&other));
+    let second = house.ask(B, &token, &[(AGE_HEADER, &age)]).await;
+    assert_eq!((second.status, second.code().as_str()), (500, "E500"));
+    let last = house.said().lines().last().unwrap_or_default().to_owned();
+    assert!(last.contains("`missing`"), "{last}");
+    house.keep("secrets/more.yaml", "missing: there now\n");
+    assert_eq!(opened(&given(&house.ask(B, &token, &[(AGE_HEADER, &age)]).await), &other).len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reload_looks_for_identities_anew_and_one_that_fails_keeps_those_that_there_were() {
+    let mut house = House::with_file_of_identities();
+    house.keep("secrets/app.yaml", SITE);
+    house.keep("secrets/server.yaml", &format!("k1: \"{}\"\n", "1".repeat(64)));
+    house.ask_for(&ASKED);
+    let keys = "name: lab\nserver: { signing_keys: { k1: \"secret:secrets/server.yaml#k1\" } }\n";
+    write(&house.scene.site("site.yaml"), keys);
+    house.serve();
+    let (token, own) = (house.scene.token(A), Identity::generate());
+    let age = recipient(&own);
+    let hello = [(AGE_HEADER, age.as_str())];
+    assert_eq!(opened(&given(&house.ask(A, &token, &hello).await), &own).len(), 2);
+    house.forget_identity();
+    assert!(house.scene.server.as_ref().unwrap().reload().is_err());
+    house.keep("secrets/app.yaml", SITE);
+    let answer = house.ask(A, &token, &hello).await;
+    assert_eq!(opened(&given(&answer), &own).len(), 2, "what was found before is still known");
+    house.change_identity();
+    house.keep("secrets/app.yaml", SITE);
+    house.keep("secrets/server.yaml", &format!("k1: \"{}\"\n", "1".repeat(64)));
+    house.scene.server.as_ref().unwrap().reload().unwrap();
+    assert_eq!(opened(&given(&house.ask(A, &token, &hello).await), &own).len(), 2);
 }
 
 #[tokio::test(flavor = "multi_thread")]
