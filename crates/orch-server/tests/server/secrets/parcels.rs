@@ -224,7 +224,7 @@ async fn a_node_that_has_hundreds_of_secrets_can_say_so() {
     let (token, own) = (house.scene.token(A), Identity::generate());
     let digests = given(&house.ask(A, &token, &[]).await).spec.secret_digests().clone();
     let others = (0..998_u64).map(|number| format!("{number:012x}"));
-    let own_ones = digests.iter().map(|(_, digest)| digest.as_str()[..12].to_owned());
+    let own_ones = digests.values().map(|digest| digest.as_str()[..12].to_owned());
     let holds: Vec<String> = others.chain(own_ones).collect();
     let age = recipient(&own);
     let hello = [(AGE_HEADER, age.as_str()), (HOST_KEY_HEADER, HOST_KEY), (HOLDS_HEADER, &holds.join(","))];
