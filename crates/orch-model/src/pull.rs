@@ -21,8 +21,14 @@ pub const SERVER_PORT: u16 = 44_443;
 pub const AGE_HEADER: &str = "orch-age";
 /// The header in which it says what its own SSH host key is, where it has one.
 pub const HOST_KEY_HEADER: &str = "orch-host-key";
-/// The header in which it says which secrets it has, by their digests with commas between them.
+/// The header in which it says, with whatever else it asks or tells, whether its SSH server shows that key: `true` or `false`.
+pub const SETTLED_HEADER: &str = "orch-settled";
+/// The header in which it says which secrets it has, by the first digits of their digests with commas between them.
 pub const HOLDS_HEADER: &str = "orch-holds";
+/// How many digits of a digest say which secret it is.
+pub const HOLDS_DIGITS: usize = 12;
+/// How many secrets it says that it has: no more fit into the head of a request. What else it has it is sent again.
+pub const MOST_HOLDS: usize = 1000;
 
 /// What a node is given from outside, so that it can fetch its configuration. It holds the one secret that a node is given
 /// before it has asked for anything.

@@ -20,7 +20,10 @@ pub(crate) fn unseal(node: &Node) -> Result<Vec<String>, ApplyError> {
         return Ok(Vec::new());
     };
     if !vault::is_there(&state)? {
-        return Ok(Vec::new());
+        let path = vault::PATH;
+        return Ok(vec![format!(
+            "`{path}` is not there: the secrets of this node come with its next configuration"
+        )]);
     }
     match ApplyLock::wait(&state, PATIENCE)? {
         Some(_lock) => Ok(put_secrets(node, &config)),

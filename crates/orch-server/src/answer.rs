@@ -7,7 +7,7 @@ use http_body_util::{BodyExt as _, Limited};
 use hyper::body::Incoming;
 use hyper::header::{AUTHORIZATION, CONNECTION, CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER};
 use hyper::{Request, Response, StatusCode};
-use orch_model::pull::{AGE_HEADER, ErrorAnswer, ErrorWords, HOLDS_HEADER, HOST_KEY_HEADER};
+use orch_model::pull::{AGE_HEADER, ErrorAnswer, ErrorWords, HOLDS_HEADER, HOST_KEY_HEADER, SETTLED_HEADER};
 use orch_model::token::Code;
 use orch_model::{Identity, NodeKeys};
 use orch_run::log::Level;
@@ -16,6 +16,7 @@ use serde::de::DeserializeOwned;
 use tokio::sync::Semaphore;
 
 use crate::desk::{Answered, Desk, Hello};
+use crate::holds::Holds;
 use crate::limits::Limits;
 use crate::pieces::Pieces;
 use crate::question::{Asker, Question};
@@ -116,6 +117,7 @@ impl Answerer {
                 // Nothing of what somebody says is read who may not say it.
                 self.desk.may_report(&node, token).await?;
                 (self.trusted)(&node);
+                self.desk.hear(&node, hello(headers)).await?;
                 let telling = self.read(body).await?;
                 self.desk.tell(&node, telling).await?;
                 Ok(nothing())
@@ -167,10 +169,10 @@ fn hello(headers: &HeaderMap) -> Hello {
     let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
     let age = text(AGE_HEADER).and_then(|text| text.parse().ok());
     let host_key = text(HOST_KEY_HEADER).and_then(|text| text.parse().ok());
-    // It shows its own key as soon as it has this answer: whoever asks for it here finds it written down.
-    let keys = age.map(|age| NodeKeys { age, host_key, settled: true });
-    let holds = text(HOLDS_HEADER).unwrap_or_default().split(',').filter_map(|digest| digest.parse().ok());
-    Hello { keys, holds: holds.collect() }
+    // Never taken for granted: until the node says so it may be shown by another key.
+    let settled = text(SETTLED_HEADER) == Some("true");
+    let keys = age.map(|age| NodeKeys { age, host_key, settled });
+    Hello { keys, holds: Holds::of(text(HOLDS_HEADER).unwrap_or_default()) }
 }
 
 fn json(value: &impl Serialize) -> Answer {

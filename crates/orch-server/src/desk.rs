@@ -1,6 +1,5 @@
 //! The one who is asked: believes tokens, hands out configurations, takes reports. How questions come in is not known here.
 
-use std::collections::BTreeSet;
 use std::sync::{Arc, RwLock};
 use std::time::Duration;
 
@@ -16,6 +15,7 @@ use thiserror::Error;
 use crate::certificate::{CertificateError, Certificates};
 use crate::events::Events;
 use crate::folder::{Office, ServerFolder};
+use crate::holds::Holds;
 use crate::keys::{KeyError, Keys};
 use crate::ledger::{Ledger, LedgerError, Revoked, ShowError};
 use crate::metrics::{Gauges, Metrics};
@@ -81,7 +81,7 @@ pub(crate) struct Hello {
     /// By what it is known.
     pub(crate) keys: Option<NodeKeys>,
     /// The secrets that it has.
-    pub(crate) holds: BTreeSet<SecretDigest>,
+    pub(crate) holds: Holds,
 }
 
 /// The one who is asked.
@@ -177,7 +177,7 @@ impl Desk {
         // A token that stands in no chain could be anybody's, and pins nothing: no secret goes out for it.
         let hello = if shown.jti.is_some() { hello } else { Hello::default() };
         if let Some(keys) = &hello.keys {
-            self.meet(node, keys, now).await?;
+            self.noted(node, self.ledger.meet(node, keys, now).await, now)?;
         }
         let worded = self.specs.worded(node).map_err(unspecified)?;
         let parcel = self.parcel(&worded.config, hello).await?;
@@ -188,9 +188,16 @@ impl Desk {
         Ok(worded.answer(parcel, &next, &pins, self.events.revision(node, digest)))
     }
 
-    /// Takes note of what a node says it is known by.
-    async fn meet(&self, node: &Identity, keys: &NodeKeys, now: u64) -> Result<(), Answered> {
-        match self.ledger.meet(node, keys, now).await {
+    /// Takes note of what a node that tells something says it is known by: whether its own host key is shown by now.
+    pub(crate) async fn hear(&self, node: &Identity, hello: Hello) -> Result<(), Answered> {
+        let Some(keys) = &hello.keys else { return Ok(()) };
+        let now = (self.clock)();
+        self.noted(node, self.ledger.hear(node, keys, now).await, now)
+    }
+
+    /// What came of taking note of it.
+    fn noted(&self, node: &Identity, noted: Result<(), ShowError>, now: u64) -> Result<(), Answered> {
+        match noted {
             Ok(()) => Ok(()),
             Err(ShowError::Refused(refusal)) => Err(self.refuse(node, refusal, now)),
             Err(ShowError::Ledger(error)) => Err(Answered::fault(error)),
@@ -201,8 +208,7 @@ impl Desk {
     /// it is given none.
     async fn parcel(&self, config: &Config, hello: Hello) -> Result<Option<Parcel>, Answered> {
         let Hello { keys: Some(keys), holds } = hello else { return Ok(None) };
-        let lacks =
-            |(name, digest): (&KeyName, &SecretDigest)| (!holds.contains(digest)).then(|| name.clone());
+        let lacks = |(name, digest): (&KeyName, &SecretDigest)| (!holds.hold(digest)).then(|| name.clone());
         let lacking: Vec<KeyName> = config.secret_digests().iter().filter_map(lacks).collect();
         if lacking.is_empty() {
             return Ok(None);

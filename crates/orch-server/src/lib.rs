@@ -11,6 +11,7 @@ mod enrol;
 mod events;
 mod files;
 mod folder;
+mod holds;
 mod keys;
 mod ledger;
 mod limits;

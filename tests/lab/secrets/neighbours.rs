@@ -196,7 +196,10 @@ fn a_node_that_asks_for_what_is_not_its_own_gets_nothing_and_is_told_of() {
     // Who does not say whom to encrypt for is given nothing that is encrypted.
     let (code, said) = two.ask("a", token, &[]);
     assert_eq!((code.as_str(), said.get("parcel")), ("200", None), "{said:#}");
-    let (code, said) = two.ask("a", token, &[age(&a)]);
+    let host_key =
+        two.kept_json("lab-a", "keys.json")["host_key"].as_str().map(|key| format!("orch-host-key: {key}"));
+    let own: Vec<String> = [Some(age(&a)), host_key].into_iter().flatten().collect();
+    let (code, said) = two.ask("a", token, &own);
     let parcel = serde_json::from_value(said["parcel"].clone()).unwrap();
     let opened = Bundle::unpack(&a, &parcel).unwrap();
     assert_eq!((code.as_str(), value(&opened, "of-a").unwrap().expose()), ("200", two.of_a.as_bytes()));

@@ -38,6 +38,11 @@ pub(crate) fn settle(node: &Node, state: &State) -> Result<NodeKeys, ApplyError>
     }
 }
 
+/// What the keys were when they were last looked at; nothing where they were never made.
+pub(crate) fn noted(state: &State) -> Result<Option<NodeKeys>, ApplyError> {
+    state.read_json(NOTE)
+}
+
 /// What opens the node's secrets; nothing where it was never made.
 pub(crate) fn identity(state: &State) -> Result<Option<Identity>, ApplyError> {
     let Some(text) = state.text(IDENTITY)?.map(Secret::new) else { return Ok(None) };
@@ -48,7 +53,7 @@ pub(crate) fn identity(state: &State) -> Result<Option<Identity>, ApplyError> {
 }
 
 fn make_locked(node: &Node, state: &State) -> Result<NodeKeys, ApplyError> {
-    let noted: Option<NodeKeys> = state.read_json(NOTE)?;
+    let noted = noted(state)?;
     let age = make_identity(state)?;
     let own = noted.as_ref().and_then(|noted| noted.host_key.as_ref());
     let host = Host::of(node, state).map(|host| host.make(own)).transpose()?;

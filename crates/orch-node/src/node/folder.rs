@@ -88,6 +88,20 @@ impl Folder {
         Ok(folder.st_uid == self.trusted && folder.st_mode & 0o022 == 0)
     }
 
+    /// Says why somebody other than this owner and those who are trusted could take away what is in it, and put something of
+    /// his own there; nothing where nobody could.
+    pub(crate) fn is_open_to_strangers(&self, owner: Owner) -> Result<Option<String>, ApplyError> {
+        let folder = fstat(&self.fd).map_err(ApplyError::file("look at", &self.path))?;
+        let whose = folder.st_uid;
+        if ![0, self.trusted, owner.uid].contains(&whose) {
+            return Ok(Some(format!("it belongs to {whose}, who is neither root nor the owner")));
+        }
+        // Where the bit is set, nobody takes away what is another's.
+        let is_sticky = folder.st_mode & 0o1000 != 0;
+        let is_open = folder.st_mode & 0o022 != 0 && !is_sticky;
+        Ok(is_open.then(|| format!("its mode is {:04o}, so others may write to it", folder.st_mode & 0o7777)))
+    }
+
     /// Whether what is in it is in memory, and on no disk.
     pub(crate) fn is_in_memory(&self) -> Result<bool, ApplyError> {
         let system = fstatfs(&self.fd).map_err(ApplyError::file("look at", &self.path))?;

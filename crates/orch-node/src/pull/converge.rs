@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use orch_model::pull::{NodeResult, SpecAnswer, Telling};
-use orch_model::{ApplyReport, Config, Delivery, Inspection, KeyName, ResourceReport};
+use orch_model::{ApplyReport, ApplyStatus, Config, Delivery, Inspection, KeyName, ResourceReport};
 
 use super::client::{CallError, Client};
 use super::converged::{Converged, PullError};
@@ -14,7 +14,7 @@ use super::failure;
 use super::fitting::fitting;
 use super::memory::Known;
 use super::pace::Pace;
-use super::presence::Presence;
+use super::presence::{Headers, Presence, known_by};
 use super::progress::while_telling;
 use crate::apply;
 use crate::error::{ApplyError, in_full};
@@ -88,27 +88,37 @@ impl<'p> Pull<'p> {
             client = self.client(&known)?;
         }
         self.settle_owed(&mut known, &mut client)?;
-        self.show_own_key(&presence);
+        let unsettled = self.show_own_key(&presence);
         let is_old = revision == Some(answer.revision) && self.completed(&answer.spec)?.is_some();
         let is_old = is_old && vault::lacking(self.state, &answer.spec).is_empty();
-        if depth == Depth::Renewal && is_old {
+        if depth == Depth::Renewal && is_old && unsettled.is_none() {
             known.conclude(self.state, None)?;
             return Ok(Converged::Renewed);
         }
         let delivery = Delivery { config: answer.spec, parcel: answer.parcel };
-        self.make_true(&mut known, &mut client, &delivery)
+        self.make_true(&mut known, &mut client, &delivery, unsettled)
     }
 
     /// Has the SSH server show the node's own key in place of the one that it was given, which whoever may read what machines
     /// are made with knows. A server that answered has written the own one down before, so nobody is shut out. What
-    /// fails is done the next time.
-    fn show_own_key(&self, presence: &Presence) {
+    /// fails is done the next time; says why it did.
+    fn show_own_key(&self, presence: &Presence) -> Option<String> {
         if presence.keys.settled {
-            return;
+            return None;
         }
-        if let Err(error) = keys::settle(self.node, self.state) {
-            say(&format!("the SSH server does not show the node's own key yet: {}", error.in_full()));
-        }
+        let why = match keys::settle(self.node, self.state) {
+            Ok(keys) if keys.settled => return None,
+            Ok(_) => "it was told to, and does not".into(),
+            Err(error) => error.in_full(),
+        };
+        let why = format!("the SSH server does not show the node's own key yet: {why}");
+        say(&why);
+        Some(why)
+    }
+
+    /// Who tells the server something. It is told what is so now, and not what was so when the node asked.
+    fn headers(&self) -> Headers {
+        keys::noted(self.state).ok().flatten().as_ref().map(known_by).unwrap_or_default()
     }
 
     /// Asks for the configuration, and believes no other node's.
@@ -162,7 +172,8 @@ impl<'p> Pull<'p> {
     fn settle(&self, known: &mut Known, client: &mut Client<'_>) -> Result<(), ApplyError> {
         let Some(memory) = known.memory.as_ref() else { return Ok(()) };
         let Some(result) = memory.undelivered.clone() else { return Ok(()) };
-        let told = client.tell(&memory.tokens.report, &Telling::Result(result), self.manner.pace.call);
+        let (telling, limit) = (Telling::Result(result), self.manner.pace.call);
+        let told = client.tell(&memory.tokens.report, &self.headers(), &telling, limit);
         if is_settled(&told) { known.owe(self.state, None) } else { Ok(()) }
     }
 
@@ -172,6 +183,7 @@ impl<'p> Pull<'p> {
         known: &mut Known,
         client: &mut Client<'_>,
         delivery: &Delivery,
+        unsettled: Option<String>,
     ) -> Result<Converged, PullError> {
         let config = &delivery.config;
         let kept = self.completed(config)?;
@@ -191,6 +203,7 @@ impl<'p> Pull<'p> {
                 }
             },
         };
+        let report = unsettled.into_iter().fold(report, with_unsettled);
         let result = self.result(report.clone(), drift.resources);
         known.settle_on(self.state, report.error.clone(), result)?;
         self.deliver(known, client)?;
@@ -217,7 +230,7 @@ impl<'p> Pull<'p> {
         let Manner { limit, health, .. } = *self.manner;
         let terms = Terms { mode: known.enrolment.mode, limit, health };
         let memory = known.memory.as_ref().expect("what was learned is known");
-        while_telling(client, &memory.tokens.report, self.signals, |follower| {
+        while_telling(client, (&memory.tokens.report, &self.headers()), self.signals, |follower| {
             push(self.node, delivery, terms, follower)
         })
     }
@@ -240,7 +253,8 @@ impl<'p> Pull<'p> {
         let Some(memory) = known.memory.as_ref() else { return Ok(()) };
         let Some(result) = memory.undelivered.clone() else { return Ok(()) };
         let telling = Telling::Result(result);
-        let told = pace.ask(self.signals, || client.tell(&memory.tokens.report, &telling, pace.call));
+        let (token, headers) = (&memory.tokens.report, self.headers());
+        let told = pace.ask(self.signals, || client.tell(token, &headers, &telling, pace.call));
         let told = told.map_err(|(error, _)| error);
         if let Err(error) = &told {
             say(&format!("the result is not with the server: {}", in_full(error)));
@@ -252,6 +266,15 @@ impl<'p> Pull<'p> {
         let clock = jiff::Timestamp::now().as_second().saturating_add(self.manner.skew);
         Box::new(fitting(NodeResult { report, drift, owed: false, clock }))
     }
+}
+
+/// A node that shows another host key than its own is not what it should be, whatever else became of it.
+fn with_unsettled(mut report: ApplyReport, why: String) -> ApplyReport {
+    report.status = ApplyStatus::Failed;
+    report.error = Some(report.error.map_or_else(|| why.clone(), |error| format!("{error}; {why}")));
+    let (kind, name) = ("keys".into(), "host key".into());
+    report.resources.push(ResourceReport { kind, name, changed: false, skipped: None, detail: Some(why) });
+    report
 }
 
 fn not_sent(names: &[KeyName]) -> String {

@@ -11,6 +11,7 @@ use orch_model::pull::Telling;
 use orch_model::token::Bearer;
 
 use super::client::Client;
+use super::presence::Headers;
 use crate::push::{Follower, pass_on};
 use crate::signals::Signals;
 
@@ -23,13 +24,13 @@ const LONGEST: usize = 300;
 /// Does some work whose words are told to the server, and passed on to whoever follows here.
 pub(super) fn while_telling<T>(
     client: &mut Client<'_>,
-    token: &Bearer,
+    (token, headers): (&Bearer, &Headers),
     signals: &Signals,
     work: impl FnOnce(&mut Follower<'_>) -> T,
 ) -> T {
     thread::scope(|scope| {
         let (lines, heard) = channel();
-        scope.spawn(move || tell(client, token, &heard));
+        scope.spawn(move || tell(client, token, headers, &heard));
         send_last_line(&lines, b"the configuration is being applied");
         work(&mut |text| {
             send_last_line(&lines, text);
@@ -49,11 +50,11 @@ fn send_last_line(lines: &Sender<String>, text: &[u8]) {
     }
 }
 
-fn tell(client: &mut Client<'_>, token: &Bearer, lines: &Receiver<String>) {
+fn tell(client: &mut Client<'_>, token: &Bearer, headers: &Headers, lines: &Receiver<String>) {
     let mut next = lines.recv().ok();
     while let Some(doing) = next {
         // A server that does not listen now may do so for the next line.
-        let _ = client.tell(token, &Telling::Progress { doing }, LIMIT);
+        let _ = client.tell(token, headers, &Telling::Progress { doing }, LIMIT);
         next = latest(lines, Instant::now() + PAUSE);
     }
 }

@@ -5,9 +5,11 @@ mod process;
 mod run_lock;
 
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use orch_model::{ApplyReport, ApplyStatus, Config, Digest};
 use serde::de::DeserializeOwned;
@@ -26,6 +28,9 @@ const SPEC: &str = "spec.json";
 const PREVIOUS: &str = "spec.prev.json";
 const INCOMING: &str = "incoming.json";
 const LOG: &str = "apply.log";
+/// How long a lock is waited for that nobody holds for longer than a moment.
+const PATIENCE: Duration = Duration::from_secs(30);
+const TICK: Duration = Duration::from_millis(10);
 
 /// The folder, open.
 #[derive(Debug)]
@@ -184,11 +189,25 @@ impl State {
         self.path.join(name)
     }
 
-    /// Waits until nobody else holds the lock of this name, and holds it until it is dropped.
+    /// Waits until nobody else holds the lock of this name, but not for ever, and holds it until it is dropped.
     pub(crate) fn lock(&self, name: &str) -> Result<File, ApplyError> {
+        self.lock_within(name, PATIENCE)
+    }
+
+    fn lock_within(&self, name: &str, limit: Duration) -> Result<File, ApplyError> {
         let (path, file) = lock::open(self, name)?;
-        file.lock().map_err(ApplyError::file("lock", &path))?;
-        Ok(file)
+        let deadline = Instant::now() + limit;
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(file),
+                Err(TryLockError::WouldBlock) if Instant::now() < deadline => thread::sleep(TICK),
+                Err(TryLockError::WouldBlock) => {
+                    let why = format!("somebody else has held it for {limit:?}");
+                    return Err(ApplyError::refused(&path, why));
+                }
+                Err(TryLockError::Error(error)) => return Err(ApplyError::file("lock", &path)(error)),
+            }
+        }
     }
 
     fn write(&self, name: &str, content: &[u8]) -> Result<(), ApplyError> {
@@ -198,4 +217,21 @@ impl State {
 
 fn to_json(value: &impl serde::Serialize) -> Vec<u8> {
     serde_json::to_vec(value).expect("what orch defines can be written as JSON")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_that_somebody_keeps_is_not_waited_for_for_ever() {
+        let root = tempfile::tempdir().unwrap();
+        let state = State::make(&Node::at(root.path()).unwrap()).unwrap();
+        let held = state.lock("keys.lock").unwrap();
+        let why = state.lock_within("keys.lock", Duration::from_millis(50)).unwrap_err().to_string();
+        assert!(why.contains("keys.lock") && why.contains("somebody else has held it for 50ms"), "{why}");
+        let waiting = thread::spawn(move || state.lock("keys.lock").map(drop));
+        drop(held);
+        waiting.join().unwrap().unwrap();
+    }
 }

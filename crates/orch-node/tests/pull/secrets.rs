@@ -5,6 +5,7 @@ use std::fs;
 use orch_model::{ApplyStatus, NodeKeys, Trigger};
 use rustix::process::Signal;
 
+use crate::common::of;
 use crate::common::secrets::{MARKER, Site, digest_of, secret};
 use crate::node::{Node, wait_for};
 use crate::server::{Server, Spoil};
@@ -28,9 +29,11 @@ fn a_node_says_whom_secrets_are_sealed_for_and_which_it_has() {
     assert_eq!(node.fetched().status, ApplyStatus::Complete);
     assert_eq!(node.0.read("/run/secrets/b"), "another");
     let keys: NodeKeys = serde_json::from_value(node.kept("keys.json")).unwrap();
-    let seen = &server.site().presences;
+    let site = server.site();
+    let seen = &site.presences;
     assert!(seen.iter().all(|one| one.age == keys.age.as_str() && one.host_key.is_empty()), "{seen:?}");
-    let digests = ["a", "b"].map(|name| digest_of(&format!("{MARKER} of {name}")));
+    assert!(seen.iter().chain(&site.tellers).all(|one| one.settled == "true"), "there is none to show");
+    let digests = ["a", "b"].map(|name| digest_of(&format!("{MARKER} of {name}")).as_str()[..12].to_owned());
     assert_eq!(
         (seen[0].holds.as_str(), seen[1].holds.as_str()),
         ("", format!("{},{}", digests[0], digests[1]).as_str())
@@ -134,6 +137,46 @@ fn a_node_shows_its_own_host_key_once_a_server_has_answered() {
     assert_eq!(site.presences[0].host_key, keys.host_key.unwrap().as_str());
     assert!(!node.has("host_key") && node.0.read(&shown).contains("OPENSSH PRIVATE KEY"));
     assert_eq!(node.0.mode(&shown), 0o600);
+    assert_eq!(site.presences[0].settled, "false", "not before it has settled");
+    assert!(site.tellers.iter().all(|one| one.settled == "true" && one.age == site.presences[0].age));
+    assert_eq!(site.tellers.last().unwrap().host_key, site.presences[0].host_key);
+}
+
+#[test]
+fn a_node_that_cannot_show_its_own_host_key_says_so_and_why_until_it_can() {
+    let server = Server::start();
+    let Some((node, shown)) = with_server(&server) else { return };
+    fs::remove_file(node.0.at(&shown)).unwrap();
+    node.0.folder(&shown);
+    let report = node.fetched();
+    assert_eq!(report.status, ApplyStatus::Failed);
+    let why = report.error.clone().unwrap();
+    assert!(why.starts_with("the SSH server does not show the node's own key yet: "), "{why}");
+    assert_eq!(of(&report.resources, "keys", "host key").detail.as_deref(), Some(why.as_str()));
+    {
+        let site = server.site();
+        assert_eq!(site.results.last().unwrap().report, report);
+        assert_eq!(site.tellers.last().unwrap().settled, "false");
+    }
+    fs::remove_dir(node.0.at(&shown)).unwrap();
+    assert_eq!(node.fetched().status, ApplyStatus::Complete);
+    assert_eq!(server.site().tellers.last().unwrap().settled, "true");
+}
+
+#[test]
+fn a_node_with_very_many_secrets_is_served_all_the_same() {
+    let secrets = (0..600).map(|n| secret(&format!("s{n}"), &format!("/run/secrets/{n}")));
+    let mut site = Site::of(secrets.collect());
+    let server = server_with(&site);
+    let node = Node::of(&server);
+    assert_eq!(node.fetched().status, ApplyStatus::Complete);
+    site.set("s7", "another");
+    server.site().change_to(&site);
+    assert_eq!(node.fetched().status, ApplyStatus::Complete);
+    assert_eq!(node.0.read("/run/secrets/7"), "another");
+    let site = server.site();
+    assert_eq!(site.presences[1].holds.split(',').count(), 600);
+    assert!(site.longest_head < 16 << 10, "the server reads no longer head: {}", site.longest_head);
 }
 
 #[test]

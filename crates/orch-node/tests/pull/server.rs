@@ -9,8 +9,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use orch_model::pull::{
-    AGE_HEADER, Enrolment, ErrorAnswer, HOLDS_HEADER, HOST_KEY_HEADER, NextTokens, NodeResult, Telling,
-    WaitAnswer,
+    AGE_HEADER, Enrolment, ErrorAnswer, HOLDS_DIGITS, HOLDS_HEADER, HOST_KEY_HEADER, NextTokens, NodeResult,
+    SETTLED_HEADER, Telling, WaitAnswer,
 };
 use orch_model::token::{self, Audience, Bearer, Chain, Claims, Code, Keyring, SigningKey, TokenId};
 use orch_model::{Digest, Identity, KeyName, Mode, Parcel};
@@ -97,6 +97,7 @@ pub(crate) enum Spoil {
 pub(crate) struct Presence {
     pub(crate) age: String,
     pub(crate) host_key: String,
+    pub(crate) settled: String,
     pub(crate) holds: String,
 }
 
@@ -118,6 +119,10 @@ pub(crate) struct Site {
     pub(crate) asked: Vec<(Instant, String)>,
     /// What the node said of itself each time it asked for its configuration.
     pub(crate) presences: Vec<Presence>,
+    /// What it said of itself with whatever it told.
+    pub(crate) tellers: Vec<Presence>,
+    /// How long the longest head of a question was.
+    pub(crate) longest_head: usize,
     pub(crate) results: Vec<NodeResult>,
     pub(crate) progress: Vec<(Instant, String)>,
     pub(crate) refusals: Vec<String>,
@@ -153,7 +158,7 @@ impl Site {
         let mut bundle = Bundle::default();
         for (name, value) in &self.secrets {
             let held = secrets::held(value);
-            if !presence.holds.split(',').any(|digest| digest == held.digest.as_str()) {
+            if !presence.holds.split(',').any(|digest| digest == &held.digest.as_str()[..HOLDS_DIGITS]) {
                 bundle.insert(name.clone(), held);
             }
         }
@@ -196,6 +201,8 @@ impl Server {
             planted: None,
             asked: Vec::new(),
             presences: Vec::new(),
+            tellers: Vec::new(),
+            longest_head: 0,
             results: Vec::new(),
             progress: Vec::new(),
             refusals: Vec::new(),
@@ -320,6 +327,7 @@ struct Question {
     path: String,
     token: String,
     presence: Presence,
+    head: usize,
     body: Vec<u8>,
 }
 
@@ -346,13 +354,15 @@ impl Question {
         let presence = Presence {
             age: header(AGE_HEADER),
             host_key: header(HOST_KEY_HEADER),
+            settled: header(SETTLED_HEADER),
             holds: header(HOLDS_HEADER),
         };
-        Ok(Some(Self { path: request.path.unwrap().to_owned(), token, presence, body }))
+        Ok(Some(Self { path: request.path.unwrap().to_owned(), token, presence, head: head.len(), body }))
     }
 
     fn answer(&self, shared: &Mutex<Site>) -> Spoil {
         let mut site = shared.lock().unwrap();
+        site.longest_head = site.longest_head.max(self.head);
         site.asked.push((Instant::now(), self.path.clone()));
         let is_result = self.body.starts_with(b"{\"kind\":\"result\"");
         let spoil = match self.path.split('/').nth(2) {
@@ -388,6 +398,7 @@ impl Question {
                 Spoil::Raw(bytes(200, "", &to_json(&answer)))
             }
             "report/test.web%40here" => {
+                site.tellers.push(self.presence.clone());
                 match serde_json::from_slice(&self.body).unwrap() {
                     Telling::Progress { doing } => site.progress.push((Instant::now(), doing)),
                     Telling::Result(result) => site.results.push(*result),

@@ -125,6 +125,40 @@ fn a_secret_goes_nowhere_where_something_else_belongs() {
 }
 
 #[test]
+fn a_secret_is_put_into_no_folder_in_which_somebody_else_could_exchange_it() {
+    let way_out = "give it a folder of its own below `/run/secrets`";
+    let put = |mode: u32, uid: u32, owner: &str| {
+        let (tree, mut site) = (Tree::new(), Site::of(vec![secret("db", "/run/app/db")]));
+        site.role.secrets[0].owner = owner.parse().unwrap();
+        tree.folder("/run/app");
+        fs::set_permissions(tree.at("/run/app"), fs::Permissions::from_mode(mode)).unwrap();
+        if is_root() {
+            std::os::unix::fs::chown(tree.at("/run/app"), Some(uid), None).unwrap();
+        }
+        let report = tree.give(&site);
+        let is_there = tree.at("/run/app/db").exists();
+        assert_eq!(report.status == ApplyStatus::Complete, is_there, "{report:?}");
+        assert_eq!(tree.files_with(MARKER).len(), usize::from(is_there));
+        report.error.unwrap_or_default()
+    };
+    for mode in [0o777, 0o775, 0o757] {
+        let why = put(mode, 0, "root");
+        assert!(why.contains(&format!("its mode is {mode:04o}")) && why.contains(way_out), "{why}");
+    }
+    for mode in [0o700, 0o755, 0o1777, 0o1775] {
+        assert_eq!(put(mode, 0, "root"), "", "{mode:o}");
+    }
+    if !is_root() {
+        println!("skipped in part: needs root");
+        return;
+    }
+    let why = put(0o755, 1234, "root");
+    assert!(why.contains("it belongs to 1234") && why.contains(way_out), "{why}");
+    assert!(put(0o1777, 1234, "nobody").contains("it belongs to 1234"), "whose it is can take anything away");
+    assert_eq!(put(0o700, 65_534, "nobody"), "");
+}
+
+#[test]
 fn an_owner_that_is_not_there_is_a_failure_in_words() {
     let (tree, mut site) = (Tree::new(), Site::with_one());
     site.role.secrets[0].owner = "ghost".parse().unwrap();

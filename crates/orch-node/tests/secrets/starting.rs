@@ -87,6 +87,21 @@ fn what_cannot_be_put_in_place_is_said_and_keeps_no_other_out() {
 }
 
 #[test]
+fn a_node_that_lost_what_it_held_says_so_when_it_starts() {
+    let (tree, site) = (Tree::new(), Site::with_one());
+    tree.give(&site);
+    fs::remove_file(tree.at("/var/lib/orch/secrets.age")).unwrap();
+    let output = tree.run(&["unseal"], &[]);
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("`/var/lib/orch/secrets.age` is not there") && said.lines().count() == 1, "{said}");
+    // One that has no secrets has lost none.
+    tree.give(&Site::of(Vec::new()));
+    let output = tree.run(&["unseal"], &[]);
+    assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+}
+
+#[test]
 fn where_systemd_is_first_a_unit_does_it_for_as_long_as_there_are_secrets() {
     const UNIT: &str = "/etc/systemd/system/orch-secrets.service";
     let tree = Tree::new();

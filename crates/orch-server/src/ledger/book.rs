@@ -58,17 +58,28 @@ impl Book {
     }
 
     /// Takes note of the keys that come with a token that was just shown: whether that is news. Keys other than those that
-    /// came first are somebody else's.
+    /// came first are somebody else's. A host key may be there that was not, and be shown that was not; neither goes back.
     pub(super) fn meet(&mut self, node: &Identity, keys: &NodeKeys) -> Result<bool, Refusal> {
         let Some(standing) = self.nodes.get_mut(node) else { return Err(Refusal::OtherKeys) };
-        match &standing.keys {
-            Some(known) if known.age != keys.age => Err(Refusal::OtherKeys),
-            Some(known) if known == keys => Ok(false),
-            Some(_) | None => {
-                standing.keys = Some(keys.clone());
-                Ok(true)
-            }
+        let Some(known) = &mut standing.keys else {
+            standing.keys = Some(keys.clone());
+            return Ok(true);
+        };
+        let is_new_host_key = known.host_key.is_none() && keys.host_key.is_some();
+        if known.age != keys.age || (known.host_key != keys.host_key && !is_new_host_key) {
+            return Err(Refusal::OtherKeys);
         }
+        // A host key that was not there before was not shown either.
+        let settled = keys.settled || (known.settled && !is_new_host_key);
+        let is_news = is_new_host_key || settled != known.settled;
+        *known = NodeKeys { settled, ..keys.clone() };
+        Ok(is_news)
+    }
+
+    /// The same for keys that come with a report: a node is known by what it said when it asked, and not by this.
+    pub(super) fn hear(&mut self, node: &Identity, keys: &NodeKeys) -> Result<bool, Refusal> {
+        let is_known = self.nodes.get(node).is_some_and(|standing| standing.keys.is_some());
+        if is_known { self.meet(node, keys) } else { Ok(false) }
     }
 
     /// Takes note that somebody else has a token of the node: the last one that was shown.
@@ -180,6 +191,64 @@ mod tests {
         assert_eq!(book.standing(&node).unwrap().alarm, Some(Alarm { id: id(2, 0), at: 7 }));
         book.show(&node, id(3, 0), 9).unwrap();
         assert_eq!(book.standing(&node).unwrap().alarm, None, "whoever enrols it anew has seen to it");
+    }
+
+    const AGES: [&str; 2] = [
+        "age1zvkyg2lqzraa2lnjvqej32nkuu0ues2s82hzrye869xeexvn73equnujwj",
+        "age1fmfmc0l6k84rwux53d7y8l8pw76acmwtkc9jyz5xewy4h4yukeysmjyeqh",
+    ];
+
+    fn keys(age: usize, host_key: Option<u8>, settled: bool) -> NodeKeys {
+        const KEYS: [&str; 2] = [
+            "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f",
+            "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4g",
+        ];
+        let host_key = host_key.map(|number| KEYS[usize::from(number)].parse().unwrap());
+        NodeKeys { age: AGES[age].parse().unwrap(), host_key, settled }
+    }
+
+    #[test]
+    fn a_node_stays_who_it_said_it_was_and_what_is_known_of_it_only_becomes_more() {
+        let node: Identity = "m.a@h".parse().unwrap();
+        let mut book = Book::default();
+        assert_eq!(book.meet(&node, &keys(0, None, true)), Err(Refusal::OtherKeys), "it showed no token");
+        book.show(&node, id(1, 0), 0).unwrap();
+        assert_eq!(book.hear(&node, &keys(1, None, true)), Ok(false), "a report pins nothing");
+        assert_eq!(book.standing(&node).unwrap().keys, None);
+        assert_eq!(book.meet(&node, &keys(0, None, true)), Ok(true));
+        for (said, verdict, known) in [
+            (keys(0, None, true), Ok(false), keys(0, None, true)),
+            (keys(0, None, false), Ok(false), keys(0, None, true)),
+            (keys(1, None, true), Err(Refusal::OtherKeys), keys(0, None, true)),
+            (keys(0, Some(0), false), Ok(true), keys(0, Some(0), false)),
+            (keys(0, Some(0), false), Ok(false), keys(0, Some(0), false)),
+            (keys(0, Some(1), true), Err(Refusal::OtherKeys), keys(0, Some(0), false)),
+            (keys(0, None, true), Err(Refusal::OtherKeys), keys(0, Some(0), false)),
+            (keys(1, Some(0), true), Err(Refusal::OtherKeys), keys(0, Some(0), false)),
+            (keys(0, Some(0), true), Ok(true), keys(0, Some(0), true)),
+            (keys(0, Some(0), false), Ok(false), keys(0, Some(0), true)),
+        ] {
+            let mut other = book.clone();
+            assert_eq!(other.hear(&node, &said), verdict, "told with a report: {said:?}");
+            assert_eq!(book.meet(&node, &said), verdict, "{said:?}");
+            for book in [&book, &other] {
+                assert_eq!(book.standing(&node).unwrap().keys.as_ref(), Some(&known), "{said:?}");
+            }
+        }
+        // Of another chain it may be another machine.
+        book.show(&node, id(2, 0), 0).unwrap();
+        assert_eq!(book.meet(&node, &keys(1, Some(1), false)), Ok(true));
+    }
+
+    #[test]
+    fn somebody_else_with_a_token_of_a_node_is_an_alarm_once() {
+        let node: Identity = "m.a@h".parse().unwrap();
+        let mut book = Book::default();
+        assert_eq!(book.suspect(&node, 5), None, "there is no token that he could have");
+        book.show(&node, id(1, 3), 0).unwrap();
+        assert_eq!(book.suspect(&node, 5), Some(id(1, 3)));
+        assert_eq!(book.suspect(&node, 6), None, "the same one again is no news");
+        assert_eq!(book.standing(&node).unwrap().alarm, Some(Alarm { id: id(1, 3), at: 5 }));
     }
 
     #[test]

@@ -128,9 +128,24 @@ impl Ledger {
     /// Takes note of the keys that a node says it has, with a token that was just taken. Those that come with the first
     /// token of a chain are the node's; whoever comes with others is not the node, and the node's operator is alarmed.
     pub async fn meet(&self, node: &Identity, keys: &NodeKeys, now: u64) -> Result<(), ShowError> {
+        self.take_note(node, keys, now, Book::meet).await
+    }
+
+    /// The same for a node that tells something: what is known of it may become more, but it is not known by that.
+    pub async fn hear(&self, node: &Identity, keys: &NodeKeys, now: u64) -> Result<(), ShowError> {
+        self.take_note(node, keys, now, Book::hear).await
+    }
+
+    async fn take_note(
+        &self,
+        node: &Identity,
+        keys: &NodeKeys,
+        now: u64,
+        judge: impl FnOnce(&mut Book, &Identity, &NodeKeys) -> Result<bool, Refusal>,
+    ) -> Result<(), ShowError> {
         let (verdict, written) = {
             let mut book = self.book();
-            let verdict = book.meet(node, keys);
+            let verdict = judge(&mut book, node, keys);
             let entry = match verdict {
                 Ok(true) => Some(Entry::Met { node: node.clone(), keys: keys.clone() }),
                 Ok(false) => None,

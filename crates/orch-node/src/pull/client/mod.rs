@@ -78,16 +78,17 @@ impl<'s> Client<'s> {
         parsed(&answer)
     }
 
-    /// Tells the server something.
+    /// Tells the server something, and says in headers who does.
     pub(crate) fn tell(
         &mut self,
         token: &Bearer,
+        headers: &[(&'static str, String)],
         telling: &Telling,
         limit: Duration,
     ) -> Result<(), CallError> {
         let path = format!("/v1/report/{}", self.node);
         let body = serde_json::to_vec(telling).expect("what orch defines can be written as JSON");
-        let said = Said { headers: &[], body: Some(&body) };
+        let said = Said { headers, body: Some(&body) };
         self.ask(("POST", &path), token, said, self.until(limit, Heed::Stop)).map(drop)
     }
 

@@ -97,7 +97,10 @@ impl Given {
         let (above, name) = split(self.path()).expect("a path of a secret has a name");
         let Some(folder) = node.folder(above)? else { return Ok(Some("it is not there".into())) };
         match Place::of(node, self.path())? {
-            Place::Itself => wanted.difference(&folder, name),
+            Place::Itself => {
+                place::must_be_closed(&folder, wanted.owner)?;
+                wanted.difference(&folder, name)
+            }
             Place::Linked => match folder.find(name, 0)? {
                 Found::Link(target) if target == place::target(&self.asked.name) => {
                     let name = self.asked.name.as_str().as_ref();
@@ -168,6 +171,7 @@ impl Resource for Given {
             Place::Linked => folder.link(name, &place::target(&self.asked.name)),
             Place::Itself => {
                 place::must_be_in_memory(&folder)?;
+                place::must_be_closed(&folder, owner)?;
                 folder.write(name, &wanted.file())
             }
         }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use orch_model::KeyName;
 
 use crate::error::ApplyError;
-use crate::node::{Folder, Node};
+use crate::node::{Folder, Node, Owner};
 
 /// Where the values are whose paths are on a disk, by the names of their secrets.
 pub(super) const FOLDER: &str = "/run/orch/secrets";
@@ -62,6 +62,14 @@ pub(super) fn must_be_in_memory(folder: &Folder) -> Result<(), ApplyError> {
         folder.path(),
         "it is not in memory, and a secret must not come to lie on a disk",
     ))
+}
+
+/// A value is put only where nobody else could exchange it for one of his own, which whoever reads it would believe.
+pub(super) fn must_be_closed(folder: &Folder, owner: Owner) -> Result<(), ApplyError> {
+    let Some(why) = folder.is_open_to_strangers(owner)? else { return Ok(()) };
+    let why =
+        format!("no secret is put there, because {why}; give it a folder of its own below `/run/secrets`");
+    Err(ApplyError::refused(folder.path(), why))
 }
 
 /// Whether what would be made there is in memory: the nearest folder that is there decides.

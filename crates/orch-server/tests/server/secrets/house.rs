@@ -123,4 +123,15 @@ impl House {
         );
         self.scene.client.say(words.as_bytes()).await.unwrap()
     }
+
+    /// Tells something, with what a node says of itself.
+    pub(super) async fn tell(&self, node: &str, token: &str, hello: &[(&str, &str)], words: &str) -> Answer {
+        let headers: Vec<String> = hello.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+        let (headers, length) = (headers.concat(), words.len());
+        let words = format!(
+            "POST /v1/report/{node} HTTP/1.1\r\nHost: orch\r\nAuthorization: Bearer {token}\r\n\
+             Content-Length: {length}\r\n{headers}\r\n{words}"
+        );
+        self.scene.client.say(words.as_bytes()).await.unwrap()
+    }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use orch_model::pull::{AGE_HEADER, HOLDS_HEADER, HOST_KEY_HEADER, SpecAnswer};
+use orch_model::pull::{AGE_HEADER, HOLDS_HEADER, HOST_KEY_HEADER, SETTLED_HEADER, SpecAnswer};
 use orch_secrets::Bundle;
 use orch_secrets::seal::Identity;
 
@@ -14,6 +14,8 @@ use crate::tokens::legacy_token;
 
 const SITE: &str = "one: value of one\ntwo: value of two\n";
 const ASKED: [&str; 2] = ["name: one, path: /run/one", "name: two, path: /run/two"];
+
+const HOST_KEY: &str = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f";
 
 fn house() -> House {
     let mut house = House::new();
@@ -51,12 +53,15 @@ async fn a_node_is_given_the_secrets_that_it_lacks_and_only_those() {
     let [one, two] = ["one", "two"].map(|name| digests[name].to_string());
     let all = BTreeMap::from([("one", "value of one"), ("two", "value of two")]);
     let both = format!("{one},{two}");
+    let short = one[..12].to_owned();
     let nonsense = format!("zz,,{},{one}", "0".repeat(32));
     for (holds, lacks) in [
         ("", &["one", "two"][..]),
         ("nonsense", &["one", "two"]),
         (&one, &["two"]),
         (&two, &["one"]),
+        (&short, &["two"]),
+        (&short[..11], &["one", "two"]),
         (&nonsense, &["two"]),
         (&both, &[]),
     ] {
@@ -148,15 +153,14 @@ async fn a_node_is_who_it_said_it_was_with_the_first_token_of_its_chain_and_anyb
     let mut house = house();
     let (own, thief) = (Identity::generate(), Identity::generate());
     let (own, thief) = (recipient(&own), recipient(&thief));
-    let host_key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f";
-    let hello = [(AGE_HEADER, own.as_str()), (HOST_KEY_HEADER, host_key)];
+    let hello = [(AGE_HEADER, own.as_str()), (HOST_KEY_HEADER, HOST_KEY)];
     let first = house.scene.token(A);
     let next = given(&house.ask(A, &first, &hello).await).next.spec.expose().to_owned();
     assert!(house.ledger().contains(&own), "on disk before it was answered: {}", house.ledger());
     let record = house.scene.operator().record(&node(A), None).await.unwrap();
     let keys = record.keys.unwrap();
-    assert_eq!((keys.age.as_str(), keys.host_key.unwrap().to_string().as_str()), (own.as_str(), host_key));
-    assert_eq!(record.alarm, None);
+    assert_eq!((keys.age.as_str(), keys.host_key.unwrap().as_str()), (own.as_str(), HOST_KEY));
+    assert!(record.alarm.is_none() && !keys.settled, "it never said that it shows that key");
 
     let is_alarmed = async |house: &House| {
         let record = house.scene.operator().record(&node(A), None).await.unwrap();
@@ -186,6 +190,45 @@ async fn a_node_is_who_it_said_it_was_with_the_first_token_of_its_chain_and_anyb
     let answer = house.ask(A, &house.scene.token(A), &[(AGE_HEADER, &thief)]).await;
     assert!(answer.status == 200 && !is_alarmed(&house).await);
     assert_eq!(house.ask(A, &next, &hello).await.code(), "E302", "and the chain before it is at its end");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whether_a_node_shows_its_own_host_key_is_what_it_says_with_its_report() {
+    let house = house();
+    let (own, thief) = (recipient(&Identity::generate()), recipient(&Identity::generate()));
+    let record = async || house.scene.operator().record(&node(A), None).await.unwrap();
+    let settled = async || record().await.keys.unwrap().settled;
+    let hello = [(AGE_HEADER, own.as_str()), (HOST_KEY_HEADER, HOST_KEY), (SETTLED_HEADER, "false")];
+    let report = given(&house.ask(A, &house.scene.token(A), &hello).await).next.report;
+    assert!(!settled().await);
+    let tell = async |age: &str, host_key: &str, settled: &str| {
+        let hello = [(AGE_HEADER, age), (HOST_KEY_HEADER, host_key), (SETTLED_HEADER, settled)];
+        house.tell(A, report.expose(), &hello, r#"{"kind":"progress","doing":"x"}"#).await
+    };
+    assert_eq!(tell(&own, HOST_KEY, "false").await.status, 204);
+    assert!(!settled().await);
+    let other = tell(&thief, HOST_KEY, "true").await;
+    assert_eq!((other.status, other.code().as_str()), (403, "E302"));
+    assert!(!settled().await && record().await.alarm.is_some());
+    let other = tell(&own, &HOST_KEY.replace("R4f", "R4g"), "true").await;
+    assert_eq!((other.status, other.code().as_str()), (403, "E302"));
+    assert_eq!(tell(&own, HOST_KEY, "true").await.status, 204);
+    assert!(settled().await && house.ledger().contains("\"settled\":true"), "{}", house.ledger());
+    assert_eq!(tell(&own, HOST_KEY, "false").await.status, 204);
+    assert!(settled().await, "what was said late is no news");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_has_hundreds_of_secrets_can_say_so() {
+    let house = house();
+    let (token, own) = (house.scene.token(A), Identity::generate());
+    let digests = given(&house.ask(A, &token, &[]).await).spec.secret_digests().clone();
+    let others = (0..998_u64).map(|number| format!("{number:012x}"));
+    let own_ones = digests.values().map(|digest| digest.as_str()[..12].to_owned());
+    let holds: Vec<String> = others.chain(own_ones).collect();
+    let age = recipient(&own);
+    let hello = [(AGE_HEADER, age.as_str()), (HOST_KEY_HEADER, HOST_KEY), (HOLDS_HEADER, &holds.join(","))];
+    assert!(given(&house.ask(A, &token, &hello).await).parcel.is_none());
 }
 
 #[tokio::test(flavor = "multi_thread")]
