@@ -142,3 +142,12 @@ fn of_many_who_make_a_value_at_once_one_does_and_it_stays() {
     let value = vault.secret(&mention).expect("it is there");
     assert_eq!(value.expose(), format!("value{}", made[0]).as_bytes());
 }
+
+#[test]
+fn what_somebody_left_who_was_cut_off_while_writing_is_swept_away() {
+    let site = Site::with(&[]);
+    let draft = site.root().join("secrets/.app.yaml.57a5e0b7.orch-new");
+    fs::write(&draft, "half").expect("a file can be written");
+    dismiss(&site.treasury(), &seal::Identity::generate()).expect("there is nobody to show out");
+    assert!(!draft.exists() && site.root().join("secrets/app.yaml").exists());
+}

@@ -1,6 +1,7 @@
 //! Changes to the sops files of a site: whom they are for, and values that orch makes itself. One process at a time, each
 //! file whole or as it was.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
@@ -18,6 +19,8 @@ use uuid::Uuid;
 
 use super::TreasuryError;
 
+/// How the name of a file ends that is not whole yet.
+const DRAFT: &str = ".orch-new";
 /// How long another process that changes files is waited for.
 const PATIENCE: Duration = Duration::from_mins(1);
 const PAUSE: Duration = Duration::from_millis(20);
@@ -39,6 +42,9 @@ impl<'k> Keeper<'k> {
             let what = format!("the sops files cannot be changed: `{}`: {error}", folder.display());
             TreasuryError { what, hint: "see whether another `orch` changes them, and run again".into() }
         })?;
+        for folder in folders(vault) {
+            sweep(&folder);
+        }
         Ok(Self { vault, _lock: Some(locked) })
     }
 
@@ -274,13 +280,32 @@ fn lock_folder(path: &Path) -> io::Result<File> {
     }
 }
 
+/// The folders that files are written in.
+fn folders(vault: &Vault) -> BTreeSet<PathBuf> {
+    let files = vault.files().unwrap_or_default();
+    let folders = files.iter().filter_map(|file| vault.root().join(file).parent().map(Path::to_owned));
+    folders.chain([vault.root().to_owned(), vault.root().join(FOLDER)]).collect()
+}
+
+/// Removes what those left who were cut off while they wrote: nobody else writes now.
+fn sweep(folder: &Path) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        if name.starts_with('.') && name.ends_with(DRAFT) {
+            // The next one tries again.
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
 /// Writes a whole new file in place of the old one, with its permission bits. A link stays, and what it leads to is replaced.
 fn replace(path: &Path, text: &[u8]) -> io::Result<()> {
     let path: PathBuf = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let mode = fs::metadata(&path).map_or(0o644, |about| about.mode() & 0o777);
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     // By a name of its own: whoever was cut off may have left one.
-    let draft = path.with_file_name(format!(".{name}.{}.orch-new", Uuid::new_v4().simple()));
+    let draft = path.with_file_name(format!(".{name}.{}{DRAFT}", Uuid::new_v4().simple()));
     let mut file = OpenOptions::new().write(true).create_new(true).mode(mode).open(&draft)?;
     let written =
         file.write_all(text).and_then(|()| file.sync_all()).and_then(|()| fs::rename(&draft, &path));
