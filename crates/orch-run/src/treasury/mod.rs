@@ -1,6 +1,7 @@
 //! Who can open the secrets of a site: what a run asks for when a node needs them, and never before.
 
 mod audit;
+mod drafts;
 mod keeper;
 mod known;
 mod readers;
