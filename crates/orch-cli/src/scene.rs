@@ -9,7 +9,7 @@ use orch_model::{Fleet, HostName, Identity, Scope, parse, resolve};
 use orch_plan::{Goal, HostView, Observed, Plan, Selection, Verb};
 use orch_providers::{Base, Ground, GroundError, Preflight};
 use orch_run::status::minding_drift;
-use orch_run::treasury::{judge_readers, minding_readers};
+use orch_run::treasury::{judge_hosts, judge_readers, minding_readers};
 use orch_run::{SiteTreasury, StateDir, Treasury, TreasuryError, know_secrets, observe, picked};
 use orch_secrets::{Identities, Vault};
 use orch_server::{ServerFolder, SitePlace, SiteRegistry, system_clock};
@@ -78,6 +78,8 @@ impl Scene {
         let meant: BTreeSet<Identity> = picked.into_iter().map(|node| node.identity.clone()).collect();
         let vault = self.treasury.vault();
         self.sealed = know_secrets(&mut self.fleet, vault, |node| meant.contains(node));
+        let hosts: BTreeSet<&HostName> = meant.iter().map(|node| &node.host).collect();
+        self.sealed.extend(judge_hosts(&self.fleet, vault, |host| hosts.contains(host)));
         self.sealed.extend(judge_readers(&self.fleet, vault, |node| meant.contains(node)));
         Ok(self)
     }

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use orch_model::config::{Secret, SecretDigests};
-use orch_model::{Config, Fleet, Identity, KeyName};
+use orch_model::config::SecretDigests;
+use orch_model::{Config, Fleet, HostName, Identity, KeyName, Provider};
 use orch_secrets::{Vault, VaultError};
 
 use super::TreasuryError;
@@ -27,13 +27,31 @@ pub fn know_secrets(
     problems.told
 }
 
+/// Says of hosts why what opens their API cannot be had.
+pub fn judge_hosts(fleet: &Fleet, vault: &Vault, is_meant: impl Fn(&HostName) -> bool) -> Vec<TreasuryError> {
+    let mut problems = Problems::default();
+    for (name, host) in fleet.hosts.iter().filter(|(name, _)| is_meant(name)) {
+        let mention = match &host.provider {
+            Provider::Proxmox(proxmox) => &proxmox.api_token,
+            Provider::Hetzner(hetzner) => &hetzner.token,
+            Provider::Local => continue,
+        };
+        if let Err(error) = vault.secret(mention) {
+            problems.tell(&format!("host `{name}`"), &error);
+        }
+    }
+    problems.told
+}
+
 /// By what the secrets of one configuration are known again.
 fn digests(config: &Config, vault: &Vault, problems: &mut Problems) -> Option<SecretDigests> {
     let mut digests = SecretDigests::new();
     for secret in &config.role.secrets {
         match vault.digest(&secret.from, &context(&config.node, &secret.name)) {
             Ok(digest) => drop(digests.insert(secret.name.clone(), digest)),
-            Err(error) => problems.add(config, secret, &error),
+            Err(error) => {
+                problems.tell(&format!("secret `{}` of spec `{}`", secret.name, config.spec), &error);
+            }
         }
     }
     (digests.len() == config.role.secrets.len()).then_some(digests)
@@ -52,11 +70,11 @@ struct Problems {
 }
 
 impl Problems {
-    fn add(&mut self, config: &Config, secret: &Secret, error: &VaultError) {
+    fn tell(&mut self, by: &str, error: &VaultError) {
         let what = match error {
             // What is wrong with a whole file is not the fault of one secret.
             VaultError::Sops(_) | VaultError::Unreadable { .. } => error.to_string(),
-            _ => format!("secret `{}` of spec `{}`: {error}", secret.name, config.spec),
+            _ => format!("{by}: {error}"),
         };
         if self.seen.insert(what.clone()) {
             self.told.push(TreasuryError { what, hint: error.hint() });

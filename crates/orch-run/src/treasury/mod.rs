@@ -13,7 +13,7 @@ use orch_model::{AgeRecipient, Config, Identity, KeyName, Parcel};
 use thiserror::Error;
 
 pub use audit::{Audit, Finding, Reads, audit};
-pub use known::know_secrets;
+pub use known::{judge_hosts, know_secrets};
 pub use readers::{judge_readers, minding_readers};
 pub use site::SiteTreasury;
 
