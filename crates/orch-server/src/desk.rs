@@ -1,26 +1,26 @@
 //! The one who is asked: believes tokens, hands out configurations, takes reports. How questions come in is not known here.
 
+mod hello;
+
 use std::sync::{Arc, RwLock};
 use std::time::Duration;
 
 use hyper::body::Bytes;
 use orch_model::pull::{NextTokens, NodeResult, Telling, WaitAnswer};
 use orch_model::token::{Audience, Bearer, Claims, Code, Demand, Keyring, Refusal, TokenId, sign, verify};
-use orch_model::{
-    Config, Digest, Fetched, Identity, KeyName, NodeKeys, NodeRecord, Parcel, Refused, SecretDigest,
-};
-use orch_run::{SiteTreasury, Treasury as _};
+use orch_model::{Config, Digest, Fetched, Identity, NodeRecord, Refused};
 use thiserror::Error;
 
 use crate::certificate::{CertificateError, Certificates};
 use crate::events::Events;
 use crate::folder::{Office, ServerFolder};
-use crate::holds::Holds;
 use crate::keys::{KeyError, Keys};
 use crate::ledger::{Ledger, LedgerError, Revoked, ShowError};
 use crate::metrics::{Gauges, Metrics};
 use crate::reports::Reports;
 use crate::specs::{SiteError, SitePlace, SpecError, Specs};
+
+pub(crate) use hello::Hello;
 
 /// How long the tokens that a node is given with an answer hold at least.
 const DAY: u64 = 24 * 60 * 60;
@@ -73,15 +73,6 @@ impl From<Refusal> for Answered {
     fn from(refusal: Refusal) -> Self {
         Self::new(refusal.code(), refusal.to_string())
     }
-}
-
-/// What a node says of itself when it asks for its configuration.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Hello {
-    /// By what it is known.
-    pub(crate) keys: Option<NodeKeys>,
-    /// The secrets that it has.
-    pub(crate) holds: Holds,
 }
 
 /// The one who is asked.
@@ -186,37 +177,6 @@ impl Desk {
         self.events.fetched(node, Fetched { at: now, digest: Some(digest) });
         let pins = *self.pins.read().expect("nobody panics while holding this");
         Ok(worded.answer(parcel, &next, &pins, self.events.revision(node, digest)))
-    }
-
-    /// Takes note of what a node that tells something says it is known by: whether its own host key is shown by now.
-    pub(crate) async fn hear(&self, node: &Identity, hello: Hello) -> Result<(), Answered> {
-        let Some(keys) = &hello.keys else { return Ok(()) };
-        let now = (self.clock)();
-        self.noted(node, self.ledger.hear(node, keys, now).await, now)
-    }
-
-    /// What came of taking note of it.
-    fn noted(&self, node: &Identity, noted: Result<(), ShowError>, now: u64) -> Result<(), Answered> {
-        match noted {
-            Ok(()) => Ok(()),
-            Err(ShowError::Refused(refusal)) => Err(self.refuse(node, refusal, now)),
-            Err(ShowError::Ledger(error)) => Err(Answered::fault(error)),
-        }
-    }
-
-    /// The secrets that a node needs and does not have, for nobody but itself. One that does not say what can be encrypted to
-    /// it is given none.
-    async fn parcel(&self, config: &Config, hello: Hello) -> Result<Option<Parcel>, Answered> {
-        let Hello { keys: Some(keys), holds } = hello else { return Ok(None) };
-        let lacks = |(name, digest): (&KeyName, &SecretDigest)| (!holds.hold(digest)).then(|| name.clone());
-        let lacking: Vec<KeyName> = config.secret_digests().iter().filter_map(lacks).collect();
-        if lacking.is_empty() {
-            return Ok(None);
-        }
-        let (vault, config) = (self.specs.vault(), config.clone());
-        let pack = move || SiteTreasury::new(vault).pack(&config, &lacking, &keys.age);
-        let packed = tokio::task::spawn_blocking(pack).await;
-        Ok(Some(packed.map_err(Answered::fault)?.map_err(Answered::fault)?))
     }
 
     /// Whether a node may wait for something new.
