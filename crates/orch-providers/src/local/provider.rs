@@ -155,35 +155,38 @@ impl Provider for Local {
     }
 
     async fn apply(&self, order: &Order, permit: &Permit) -> Result<Done, ProviderError> {
+        let order = order.clone();
+        self.under(permit, move |local| local.carry_out(&order)).await
+    }
+
+    async fn pin(&self, pin: &Pin, permit: &Permit) -> Result<Done, ProviderError> {
+        let pin = pin.clone();
+        self.under(permit, move |local| local.maker.pin(&pin)).await
+    }
+}
+
+impl Local {
+    /// Changes something with leave to do so. The locks are held for as long as the work goes on, also where nobody waits for it
+    /// any more.
+    async fn under(
+        &self,
+        permit: &Permit,
+        work: impl FnOnce(&Self) -> Result<Done, MakeError> + Send + 'static,
+    ) -> Result<Done, ProviderError> {
         let host = &self.maker.host;
         if !permit.covers(host) {
             return Err(ProviderError::Refused { host: host.clone(), why: "its lock is not held".into() });
         }
-        let (this, order, permit) = (self.clone(), order.clone(), permit.clone());
-        // The locks are held for as long as the work goes on, also where nobody waits for it any more.
+        let (this, permit) = (self.clone(), permit.clone());
         let done = tokio::task::spawn_blocking(move || {
             let _permit = permit;
-            this.carry_out(&order)
+            work(&this)
         });
         let ended = |error: tokio::task::JoinError| ProviderError::NoAnswer {
             host: host.clone(),
             why: error.to_string(),
         };
         done.await.map_err(ended)?.map_err(|error| self.told(error))
-    }
-
-    async fn pin(&self, pin: &Pin, permit: &Permit) -> Result<Done, ProviderError> {
-        let host = &self.maker.host;
-        if !permit.covers(host) {
-            return Err(ProviderError::Refused { host: host.clone(), why: "its lock is not held".into() });
-        }
-        let (this, pin) = (self.clone(), pin.clone());
-        let done = tokio::task::spawn_blocking(move || this.maker.pin(&pin)).await;
-        let ended = |error: tokio::task::JoinError| ProviderError::NoAnswer {
-            host: host.clone(),
-            why: error.to_string(),
-        };
-        done.map_err(ended)?.map_err(|error| self.told(error))
     }
 }
 
