@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::is_root;
+use common::{is_root, wait_for};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
@@ -125,17 +125,6 @@ impl Drop for Machine {
 fn child_of(pid: u32) -> Option<Pid> {
     let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).ok()?;
     Pid::from_raw(children.split_whitespace().next()?.parse().ok()?)
-}
-
-fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    let deadline = Instant::now() + Duration::from_secs(15);
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(Instant::now() < deadline, "waited in vain for {what}");
-        std::thread::sleep(Duration::from_millis(5));
-    }
 }
 
 #[test]

@@ -60,7 +60,7 @@ fn one_that_stays_is_cut_at_any_moment_and_goes_on_the_next_time() {
     }
     let last = config_of(&changed(19)).digest();
     let _running = node.run();
-    crate::node::wait_for("the last configuration to be told", || {
+    crate::common::wait_for("the last configuration to be told", || {
         server.site().results.iter().any(|result| result.report.spec_digest == last).then_some(())
     });
     assert_eq!(server.site().refusals, Vec::<String>::new());

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use orch_model::{ApplyStatus, Mode};
 
+use crate::common::wait_for;
 use crate::common::{config_of, file, role};
-use crate::node::{Node, wait_for};
+use crate::node::Node;
 use crate::server::{Certificate, Server, Spoil};
 
 #[test]

@@ -6,8 +6,9 @@ use orch_model::Trigger;
 use orch_model::config::Role;
 use rustix::process::Signal;
 
+use crate::common::wait_for;
 use crate::common::{config_of, file, role};
-use crate::node::{Node, wait_for};
+use crate::node::Node;
 use crate::server::{Certificate, Server, Spoil};
 
 fn every(interval: &str) -> Role {

@@ -7,7 +7,8 @@ use rustix::process::Signal;
 
 use crate::common::of;
 use crate::common::secrets::{MARKER, Site, digest_of, secret};
-use crate::node::{Node, wait_for};
+use crate::common::wait_for;
+use crate::node::Node;
 use crate::server::{Server, Spoil};
 
 fn server_with(site: &Site) -> Server {

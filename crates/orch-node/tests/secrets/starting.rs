@@ -3,12 +3,11 @@
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
 use orch_model::ApplyStatus;
 
 use crate::common::secrets::{MARKER, Site, secret};
-use crate::common::{Tree, is_root, of};
+use crate::common::{Tree, is_root, of, wait_for};
 
 /// What the namespaces hold before init is the first process in them: the state of a node, and a server that looks.
 const SCENE: &str = r#"
@@ -25,17 +24,6 @@ impl Drop for Machine {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
-    }
-}
-
-fn wait_for<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    let deadline = Instant::now() + Duration::from_secs(15);
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(Instant::now() < deadline, "waited in vain for {what}");
-        std::thread::sleep(Duration::from_millis(5));
     }
 }
 
