@@ -11,7 +11,7 @@ use serde_json::Value as Json;
 
 /// The crates of the workspace and what each may use of the others, tests included. Arrows point one way only:
 /// model <- plan <- run <- providers <- cli, model <- node <- providers, run <- server <- cli.
-const EDGES: [(&str, &[&str]); 9] = [
+const EDGES: [(&str, &[&str]); 10] = [
     ("orch-model", &[]),
     ("orch-plan", &["orch-model"]),
     ("orch-dag", &[]),
@@ -20,9 +20,11 @@ const EDGES: [(&str, &[&str]); 9] = [
     ("orch-node", &["orch-model", "orch-secrets"]),
     ("orch-providers", &["orch-model", "orch-node", "orch-plan", "orch-run"]),
     ("orch-server", &["orch-model", "orch-node", "orch-run", "orch-secrets"]),
+    ("orch-lab", &["orch-model", "orch-node", "orch-plan", "orch-providers", "orch-run"]),
     (
         "orch-cli",
         &[
+            "orch-lab",
             "orch-model",
             "orch-node",
             "orch-plan",
