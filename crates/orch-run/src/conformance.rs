@@ -276,7 +276,12 @@ pub async fn keys_are_written_on_the_marked_machine_alone<S: Subject>(subject: &
         return;
     }
     assert_eq!(before.keys, Keys::Awaited, "a machine that has said nothing yet is not known");
-    let pin = |uuid, settled| Pin { identity: made.identity.clone(), uuid, keys: keys(settled) };
+    let pin = |uuid, settled| Pin {
+        identity: made.identity.clone(),
+        uuid,
+        keys: Some(keys(settled)),
+        applied: None,
+    };
     let permit = subject.permit();
     let forged = subject.provider().pin(&pin(Uuid::new_v4(), true), &permit).await;
     assert!(forged.is_err(), "keys_are_written_on_the_marked_machine_alone: {forged:?}");

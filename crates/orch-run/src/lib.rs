@@ -42,10 +42,13 @@ pub use journal::{Entry, JournalFileError, RunId, RunJournal, StepValue};
 pub use lock::{Holder, HostLocks, LockError, start_of};
 pub use observe::observe;
 pub use orch_dag::{Control, Hooks};
+pub use orch_secrets::Secret;
 pub use orch_secrets::keyring::withhold;
 pub use permit::Permit;
 pub use progress::Progress;
-pub use provider::{Done, Order, Pin, Place, Places, Provider, ProviderError, Scope};
+pub use provider::{
+    Become, Belonging, Done, Order, Owner, Pin, Place, Places, Provider, ProviderError, Scope,
+};
 pub use registry::{Registry, RegistryError};
 pub use report::{ExitCode, NodeReport, NodeStatus, Report, RunState, StepReport};
 pub use runner::{Means, Patience, Watch, run};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use orch_model::pull::Enrolment;
-use orch_model::{HostName, Identity, NodeKeys, SiteName};
+use orch_model::{Digest, HostName, Identity, ManifestName, NodeKeys, NodeName, SiteName};
 use orch_plan::{Action, HostView, Marks};
 use thiserror::Error;
 use uuid::Uuid;
@@ -29,23 +29,76 @@ pub trait Provider: Send + Sync {
     /// [`ProviderError::NotOurs`]; one that is to be destroyed and is gone is [`Done::Unchanged`].
     async fn apply(&self, order: &Order, permit: &Permit) -> Result<Done, ProviderError>;
 
-    /// Writes on a machine by what it is known from now on. It must bear the mark at that moment. Asked only of providers
-    /// that show machines whose keys are awaited.
+    /// Writes on a machine what its node has said of itself. It must bear the mark at that moment. Asked only where a look
+    /// does not show the same already: a provider that sees into its machines is never asked for what it sees.
     async fn pin(&self, pin: &Pin, _permit: &Permit) -> Result<Done, ProviderError> {
         let why = "keys cannot be written on machines here".into();
         Err(ProviderError::Refused { host: pin.identity.host.clone(), why })
     }
+
+    /// Everything on the host that bears the marks of a site, or of one manifest of it: machines, and what was made for
+    /// them or beside them. Changes nothing. Where a machine has nothing beside itself, its machines are all there is.
+    async fn belongings(&self, of: &Owner) -> Result<Vec<Belonging>, ProviderError> {
+        let view = self.observe(&Scope { host: of.host.clone(), node: None }).await?;
+        Ok(Belonging::machines(&view, of))
+    }
 }
 
-/// By what a machine is known from now on.
+/// What is written on a machine, as its node said it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pin {
     /// The node that it is.
     pub identity: Identity,
     /// The mark that it bears.
     pub uuid: Uuid,
-    /// Its keys. As long as they are not settled, the one that it was made with is believed too.
-    pub keys: NodeKeys,
+    /// Its keys, where it said them. As long as they are not settled, the one that it was made with is believed too.
+    pub keys: Option<NodeKeys>,
+    /// What it was made into, once it is.
+    pub applied: Option<Become>,
+}
+
+/// What a node was made into.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Become {
+    /// The digest of its configuration.
+    pub digest: Digest,
+    /// The port at which its SSH server answers from now on.
+    pub ssh_port: u16,
+}
+
+/// Whose belongings are looked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Owner {
+    /// The host that is looked at.
+    pub host: HostName,
+    /// The site.
+    pub site: SiteName,
+    /// One manifest of it; without one, everything of the site.
+    pub manifest: Option<ManifestName>,
+}
+
+impl Owner {
+    /// Whether marks are of it.
+    pub fn owns(&self, marks: &Marks) -> bool {
+        self.site == marks.site && self.manifest.as_ref().is_none_or(|manifest| *manifest == marks.manifest)
+    }
+}
+
+/// One thing on a host that is ours.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+pub struct Belonging {
+    /// The host.
+    pub host: HostName,
+    /// What it is: `machine`, `disk`, `firewall`.
+    pub kind: String,
+    /// The provider's own id of it.
+    pub id: String,
+    /// The name that people see.
+    pub name: String,
+    /// The manifest that it was made for; without one it is there for all of the site.
+    pub manifest: Option<ManifestName>,
+    /// The node of that manifest, where it is one's alone.
+    pub node: Option<NodeName>,
 }
 
 /// What to look at.
@@ -179,6 +232,24 @@ impl ProviderError {
             }
             Self::NoAnswer { host, .. } => format!("see whether `{host}` is up and can be reached, and run again"),
         }
+    }
+}
+
+impl Belonging {
+    /// Those of these machines that an owner has.
+    pub fn machines(view: &HostView, of: &Owner) -> Vec<Self> {
+        let ours = view.machines().iter().filter_map(|machine| {
+            let marks = machine.marks.as_ref().filter(|marks| of.owns(marks))?;
+            Some(Self {
+                host: of.host.clone(),
+                kind: "machine".into(),
+                id: machine.id.clone(),
+                name: machine.name.clone(),
+                manifest: Some(marks.manifest.clone()),
+                node: Some(marks.node.clone()),
+            })
+        });
+        ours.collect()
     }
 }
 

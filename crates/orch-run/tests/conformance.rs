@@ -93,7 +93,7 @@ impl Provider for Flawed {
             Flaw::PinsNothing => Ok(Done::Changed),
             Flaw::PinsByNameAlone => {
                 self.inner.tamper("orch-conformance-web", |machine| {
-                    machine.keys = Keys::Known(pin.keys.clone());
+                    machine.keys = pin.keys.clone().map_or(Keys::Awaited, Keys::Known);
                 });
                 Ok(Done::Changed)
             }

@@ -187,6 +187,8 @@ impl Maker {
 
     /// Writes down by what a machine is known. Once it shows its own key, the one that it was made with is removed here too.
     pub(crate) fn pin(&self, pin: &Pin) -> Result<Done, MakeError> {
+        // Which configuration it has is seen inside of it.
+        let Some(keys) = &pin.keys else { return Ok(Done::Unchanged) };
         let found = self.store.bearing(pin.uuid).doing("look for the machine")?;
         let not_ours = || MakeError::NotOurs { machine: pin.identity.node.to_string(), expected: pin.uuid };
         let (folder, _) = found.ok_or_else(not_ours)?;
@@ -196,15 +198,15 @@ impl Maker {
         if record.marks.uuid != pin.uuid || record.marks.identity() != pin.identity {
             return Err(not_ours());
         }
-        let is_known = record.keys.as_ref() == Some(&pin.keys);
-        if pin.keys.settled && pin.keys.host_key.is_some() {
+        let is_known = record.keys.as_ref() == Some(keys);
+        if keys.settled && keys.host_key.is_some() {
             folder.forget_host_key().doing("remove the key that it was made with")?;
             record.host_key = None;
         }
         if is_known {
             return Ok(Done::Unchanged);
         }
-        record.keys = Some(pin.keys.clone());
+        record.keys = Some(keys.clone());
         folder.write_record(&record).doing("write down its keys")?;
         Ok(Done::Changed)
     }

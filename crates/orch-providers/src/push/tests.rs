@@ -69,6 +69,10 @@ impl Remote for Node {
 struct Packer;
 
 impl Treasury for Packer {
+    fn token(&self, mention: &orch_model::SecretRef) -> Result<orch_run::Secret, TreasuryError> {
+        orch_run::NoTreasury.token(mention)
+    }
+
     fn pack(&self, _: &Config, names: &[KeyName], to: &AgeRecipient) -> Result<Parcel, TreasuryError> {
         let names: Vec<&str> = names.iter().map(KeyName::as_str).collect();
         if names.contains(&"gone") {

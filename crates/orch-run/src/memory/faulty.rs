@@ -10,7 +10,7 @@ use orch_model::{Config, HostName, Identity, NodeKeys, NodeName};
 use orch_plan::HostView;
 
 use crate::permit::Permit;
-use crate::provider::{Done, Order, Pin, Provider, ProviderError, Scope};
+use crate::provider::{Belonging, Done, Order, Owner, Pin, Provider, ProviderError, Scope};
 use crate::transport::{Configured, Target, Transport, TransportError};
 
 /// One thing that goes wrong.
@@ -152,6 +152,10 @@ impl<P: Provider> Provider for Faulty<P> {
     async fn pin(&self, pin: &Pin, permit: &Permit) -> Result<Done, ProviderError> {
         let fail = |lasting| self.failure(lasting);
         around(self.next(&pin.identity), self.inner.pin(pin, permit), fail).await
+    }
+
+    async fn belongings(&self, of: &Owner) -> Result<Vec<Belonging>, ProviderError> {
+        self.inner.belongings(of).await
     }
 }
 

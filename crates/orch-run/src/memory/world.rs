@@ -250,7 +250,8 @@ impl Provider for MemoryProvider {
         let found = world.machines.iter().find(|machine| bears(machine, pin.uuid));
         let found = found.ok_or_else(|| self.refused("no machine bears that mark"))?;
         let machine = MachineRef { id: found.id.clone(), name: found.name.clone(), uuid: pin.uuid };
-        self.on_marked(&machine, |found| found.keys = Keys::Known(pin.keys.clone()))
+        let Some(keys) = pin.keys.clone() else { return Ok(Done::Unchanged) };
+        self.on_marked(&machine, |found| found.keys = Keys::Known(keys))
     }
 }
 

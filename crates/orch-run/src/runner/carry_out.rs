@@ -303,9 +303,7 @@ impl Work {
                 Mode::Push => place.transport.configure(&target, config, &self.permit).await?,
                 Mode::Pull | Mode::Hybrid => self.have_fetched(&target, config).await?,
             };
-            if let Some(keys) = &done.keys {
-                notes.extend(self.know(&target, config, keys).await?);
-            }
+            notes.extend(self.write_down(&target, config, done.keys.as_ref()).await?);
             done.notes.extend(notes);
             return Ok(done);
         }

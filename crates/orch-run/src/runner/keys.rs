@@ -4,28 +4,58 @@
 use std::sync::Arc;
 
 use orch_model::{AgeRecipient, Config, Identity, NodeKeys};
-use orch_plan::Keys;
+use orch_plan::{Applied, Keys, Machine};
 use uuid::Uuid;
 
 use super::carry_out::{StepError, Work};
-use crate::provider::Pin;
+use crate::provider::{Become, Pin};
 use crate::transport::{Target, TransportError};
 use crate::treasury::{Treasury, TreasuryError};
 
 impl Work {
-    /// Makes a node known by its own keys; in words, what else is worth telling. Until the keys are on its machine, the one
-    /// that it was made with must stay: whoever is cut off in between finds the way to it by that.
-    pub(super) async fn know(
+    /// Writes on a machine what its node became and by what it is known; in words, what else is worth telling. Where a look
+    /// shows both already, nothing is written.
+    pub(super) async fn write_down(
         &self,
         target: &Target,
         config: &Config,
+        keys: Option<&NodeKeys>,
+    ) -> Result<Vec<String>, StepError> {
+        let Some(machine) = self.machine_of(&target.identity, target.uuid).await? else {
+            return Ok(Vec::new());
+        };
+        let became = Become { digest: config.digest(), ssh_port: config.role.ssh.port };
+        let applied = (machine.applied != Applied::Digest(became.digest)).then_some(became);
+        match keys {
+            Some(keys) => self.know(target, config, machine.keys, keys, applied).await,
+            None if applied.is_some() => {
+                self.pin(target, None, applied).await?;
+                Ok(Vec::new())
+            }
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// Makes a node known by its own keys. Until the keys are on its machine, the one that it was made with must stay: whoever
+    /// is cut off in between finds the way to it by that.
+    async fn know(
+        &self,
+        target: &Target,
+        config: &Config,
+        known: Keys,
         keys: &NodeKeys,
+        applied: Option<Become>,
     ) -> Result<Vec<String>, StepError> {
         let mut notes = Vec::new();
-        match self.keys_of(&target.identity, target.uuid).await? {
+        match known {
             Keys::Unknown if config.role.enroll_recipient => return Err(unmarkable(target).into()),
             Keys::Unknown => return Ok(notes),
-            Keys::Known(known) if known == *keys && keys.settled => return Ok(notes),
+            Keys::Known(known) if known == *keys && keys.settled => {
+                if applied.is_some() {
+                    self.pin(target, Some(keys.clone()), applied).await?;
+                }
+                return Ok(notes);
+            }
             Keys::Known(known) if known.age != keys.age => {
                 self.must_be_its_own(target, keys).await?;
                 notes.push("it has another age key than before".to_owned());
@@ -39,17 +69,17 @@ impl Work {
         if config.role.enroll_recipient {
             // Known before it is let in: whoever destroys it must know whom to show out. Not settled before that is done:
             // whoever is cut off in between would find nothing left to do.
-            self.pin(target, NodeKeys { settled: false, ..keys.clone() }).await?;
+            self.pin(target, Some(NodeKeys { settled: false, ..keys.clone() }), None).await?;
             notes.extend(self.admit(config, keys).await?);
         }
-        self.pin(target, keys.clone()).await?;
+        self.pin(target, Some(keys.clone()), applied.filter(|_| keys.settled)).await?;
         if !keys.settled {
             let settled = self.settle(target).await?;
             if (&settled.age, &settled.host_key, settled.settled) != (&keys.age, &keys.host_key, true) {
                 let why = "it said other keys than a moment before".into();
                 return Err(TransportError::Impostor { node: target.identity.clone(), why }.into());
             }
-            self.pin(target, settled).await?;
+            self.pin(target, Some(settled), applied).await?;
         }
         Ok(notes)
     }
@@ -74,16 +104,25 @@ impl Work {
         Ok(())
     }
 
-    async fn pin(&self, target: &Target, keys: NodeKeys) -> Result<(), StepError> {
-        let pin = Pin { identity: target.identity.clone(), uuid: target.uuid, keys };
-        match self.place(&target.identity)?.provider.pin(&pin, &self.permit).await {
-            // The answer may have been lost, and not what it was about.
-            Err(error) if error.is_passing() => match self.keys_of(&target.identity, target.uuid).await? {
-                Keys::Known(known) if known == pin.keys => Ok(()),
-                _ => Err(error.into()),
-            },
-            done => done.map(drop).map_err(StepError::from),
-        }
+    async fn pin(
+        &self,
+        target: &Target,
+        keys: Option<NodeKeys>,
+        applied: Option<Become>,
+    ) -> Result<(), StepError> {
+        let pin = Pin { identity: target.identity.clone(), uuid: target.uuid, keys, applied };
+        let answer = self.place(&target.identity)?.provider.pin(&pin, &self.permit).await;
+        let error = match answer {
+            Err(error) if error.is_passing() => error,
+            done => return done.map(drop).map_err(StepError::from),
+        };
+        // The answer may have been lost, and not what it was about.
+        let machine = self.machine_of(&target.identity, target.uuid).await?;
+        let is_written = machine.is_some_and(|machine| {
+            pin.keys.is_none_or(|keys| machine.keys == Keys::Known(keys))
+                && pin.applied.is_none_or(|became| machine.applied == Applied::Digest(became.digest))
+        });
+        if is_written { Ok(()) } else { Err(error.into()) }
     }
 
     /// Has a node put away the key that it was made with. Whoever gives no answer is asked once more: it may have done so, and
@@ -98,14 +137,19 @@ impl Work {
 
     /// By what the machine of a node is known.
     async fn keys_of(&self, identity: &Identity, uuid: Uuid) -> Result<Keys, StepError> {
+        Ok(self.machine_of(identity, uuid).await?.map(|machine| machine.keys).unwrap_or_default())
+    }
+
+    /// The machine of a node as it is now, where it is there.
+    async fn machine_of(&self, identity: &Identity, uuid: Uuid) -> Result<Option<Machine>, StepError> {
         let view = self.look(identity).await?;
-        let bears = |machine: &&orch_plan::Machine| {
+        let bears = |machine: &&Machine| {
             machine
                 .marks
                 .as_ref()
                 .is_some_and(|marks| marks.uuid == uuid && marks.is_of(&self.site, identity))
         };
-        Ok(view.machines().iter().find(bears).map(|machine| machine.keys.clone()).unwrap_or_default())
+        Ok(view.machines().iter().find(bears).cloned())
     }
 
     /// Lets a node in that is known already, before it is configured: one that is as wanted is not looked at again.

@@ -9,7 +9,8 @@ mod site;
 
 use std::sync::Arc;
 
-use orch_model::{AgeRecipient, Config, Identity, KeyName, Parcel};
+use orch_model::{AgeRecipient, Config, Identity, KeyName, Parcel, SecretRef};
+use orch_secrets::Secret;
 use thiserror::Error;
 
 pub use audit::{Audit, Finding, Reads, audit};
@@ -22,6 +23,9 @@ pub trait Treasury: Send + Sync {
     /// These secrets of a node's configuration, encrypted to the node. A value that is no longer the one that the
     /// configuration was made with is refused.
     fn pack(&self, config: &Config, names: &[KeyName], to: &AgeRecipient) -> Result<Parcel, TreasuryError>;
+
+    /// What opens the API of a host, at the moment when it is used.
+    fn token(&self, mention: &SecretRef) -> Result<Secret, TreasuryError>;
 
     /// Lets a node read the sops files itself that hold its secrets; in words, what was changed for it.
     fn admit(&self, config: &Config, recipient: &AgeRecipient) -> Result<Vec<String>, TreasuryError>;
@@ -62,6 +66,11 @@ impl Treasury for NoTreasury {
     fn pack(&self, _: &Config, names: &[KeyName], _: &AgeRecipient) -> Result<Parcel, TreasuryError> {
         let names: Vec<&str> = names.iter().map(KeyName::as_str).collect();
         let what = format!("there is nobody here who could open {}", names.join(", "));
+        Err(TreasuryError { what, hint: "run `orch` where the site is".into() })
+    }
+
+    fn token(&self, mention: &SecretRef) -> Result<Secret, TreasuryError> {
+        let what = format!("there is nobody here who could open `{mention}`");
         Err(TreasuryError { what, hint: "run `orch` where the site is".into() })
     }
 

@@ -53,6 +53,12 @@ impl SiteTreasury {
 }
 
 impl Treasury for SiteTreasury {
+    fn token(&self, mention: &SecretRef) -> Result<orch_secrets::Secret, TreasuryError> {
+        self.vault
+            .secret(mention)
+            .map_err(|error| TreasuryError { what: error.to_string(), hint: error.hint() })
+    }
+
     fn pack(&self, config: &Config, names: &[KeyName], to: &AgeRecipient) -> Result<Parcel, TreasuryError> {
         let mut bundle = Bundle::default();
         for name in names {
