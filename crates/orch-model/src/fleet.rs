@@ -137,6 +137,9 @@ pub struct Proxmox {
     pub vmid_range: VmidRange,
     /// The datastore that takes snippets, where there is one.
     pub snippets: Option<String>,
+    /// Where images have the `orch-node` program, where they do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node_program: Option<String>,
 }
 
 /// How a server's certificate is known.
@@ -156,14 +159,25 @@ pub enum Trust {
 pub struct Hetzner {
     /// The API token, by mention.
     pub token: SecretRef,
+    /// The address of the API.
+    pub api_endpoint: Url,
+    /// How its certificate is known.
+    pub trust: Trust,
     /// The location of servers.
     pub location: String,
+    /// Where else servers may be made, in this order.
+    pub fallback_locations: Vec<String>,
     /// Server types by preset.
     pub server_types: BTreeMap<String, String>,
     /// Private networks that servers join.
     pub networks: Vec<Cidr>,
     /// The firewall that servers stand behind, where there is one.
     pub firewall: Option<Unit>,
+    /// Whether the servers of a manifest are kept apart.
+    pub spread: bool,
+    /// Where images have the `orch-node` program, where they do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node_program: Option<String>,
 }
 
 /// One machine.

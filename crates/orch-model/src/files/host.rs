@@ -92,6 +92,8 @@ record! {
         vmid_range: VmidRange = VmidRange::DEFAULT,
         /// The datastore that takes snippets.
         snippets: Option<String>,
+        /// Where images have the `orch-node` program. Default: it is brought to each node.
+        node_program: Option<String>,
         /// Volumes by image name.
         images: BTreeMap<String, String>,
         /// How the host itself is reached.
@@ -109,12 +111,24 @@ record! {
         token: SecretRef,
         /// The location of servers.
         location: String,
+        /// Locations to try, in this order, where that one has none left.
+        fallback_locations: Vec<String>,
         /// Server types by preset.
         server_types: BTreeMap<String, String>,
         /// Private networks that servers join.
         networks: Vec<Cidr>,
         /// The firewall that servers stand behind.
         firewall: Option<Unit>,
+        /// Whether the servers of a manifest are kept on different physical machines, ten of them at most.
+        spread: bool = false,
+        /// The address of the API, where it is not Hetzner's own.
+        api_endpoint: Option<Url>,
+        /// The SHA-256 fingerprint of its certificate, where that is not one that everybody trusts.
+        tls_fingerprint: Option<Fingerprint>,
+        /// A file with the certificate authority that signed its certificate.
+        ca_file: Option<String>,
+        /// Where images have the `orch-node` program. Default: it is brought to each node.
+        node_program: Option<String>,
         /// Images by name.
         images: BTreeMap<String, String>,
         /// How the host itself is reached.
