@@ -3,6 +3,8 @@
 //! A provider decides nothing that the plan did not. [`local`] makes real machines out of this one; [`ssh`] is the way
 //! to any node that runs an SSH server, whoever hosts it.
 
+pub mod api;
+pub mod cloud;
 mod exec;
 mod finish;
 mod ground;
