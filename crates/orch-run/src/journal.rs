@@ -21,6 +21,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use uuid::Uuid;
 
+use crate::leaks::Left;
 use crate::lock::start_of;
 use crate::state_dir::{StateDir, StateDirError};
 
@@ -133,6 +134,13 @@ pub enum Entry {
         at: Timestamp,
         /// Whether running steps were cut off.
         cancelled: bool,
+    },
+    /// What was found after everything was taken down.
+    LookedOver {
+        /// When.
+        at: Timestamp,
+        /// What is left.
+        left: Left,
     },
     /// What this run made is about to be taken down again.
     RollingBack {

@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use orch_model::pull::Enrolment;
 use orch_model::{Digest, HostName, Identity, ManifestName, NodeKeys, NodeName, SiteName};
 use orch_plan::{Action, HostView, Marks};
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use uuid::Uuid;
 
@@ -85,7 +86,7 @@ impl Owner {
 }
 
 /// One thing on a host that is ours.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Belonging {
     /// The host.
     pub host: HostName,
@@ -96,8 +97,10 @@ pub struct Belonging {
     /// The name that people see.
     pub name: String,
     /// The manifest that it was made for; without one it is there for all of the site.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub manifest: Option<ManifestName>,
     /// The node of that manifest, where it is one's alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<NodeName>,
 }
 

@@ -85,11 +85,12 @@ impl Manifest {
         }
     }
 
-    /// The entries of a run to its end: its plan, start and end of each step, a mark for each machine that is made,
-    /// and the last line.
+    /// The entries of a run to its end: its plan, start and end of each step, a mark for each machine that is made, what is
+    /// left after everything was taken down, and the last line.
     const fn entries(self, verb: Verb) -> usize {
         let marks = if matches!(verb, Verb::Create) { self.1 } else { 0 };
-        1 + 2 * self.steps(verb) + marks + 1
+        let looks = if matches!(verb, Verb::Destroy) { 1 } else { 0 };
+        1 + 2 * self.steps(verb) + marks + looks + 1
     }
 }
 

@@ -12,6 +12,7 @@ use orch_plan::Verb;
 use serde::Serialize;
 
 use crate::journal::{Entry, RunId};
+use crate::leaks::Left;
 use crate::lock::is_alive;
 use tell::{Told, node_reports};
 
@@ -126,6 +127,9 @@ pub struct Report {
     pub journal_error: Option<String>,
     /// Every node of the plan, in its order.
     pub nodes: Vec<NodeReport>,
+    /// What bears the marks of these nodes still, after they were taken down, and which hosts could not be looked over.
+    #[serde(skip_serializing_if = "Left::is_nothing")]
+    pub left: Left,
 }
 
 /// What became of a node.
@@ -189,10 +193,14 @@ impl Report {
             None => RunState::Killed,
         };
         let rolled_back = told.is_rolled_back();
+        let left = told.left.cloned().unwrap_or_default();
         let exit_code = match state {
             RunState::Running => None,
             RunState::Finished | RunState::Killed if rolled_back => Some(ExitCode::Failed),
-            RunState::Finished => Some(exit_code(&nodes, told.interrupted)),
+            RunState::Finished => match exit_code(&nodes, told.interrupted) {
+                ExitCode::Done if !left.is_nothing() => Some(ExitCode::Partly),
+                code => Some(code),
+            },
             RunState::Killed => Some(exit_code(&nodes, true)),
         };
         Some(Self {
@@ -210,6 +218,7 @@ impl Report {
             rolled_back,
             journal_error: None,
             nodes,
+            left,
         })
     }
 

@@ -10,6 +10,7 @@ use orch_plan::{Action, NodePlan, Plan, Verdict};
 
 use super::{CUT_WHILE_TAKEN_DOWN, NodeReport, NodeStatus, StepReport};
 use crate::journal::{Entry, StepValue};
+use crate::leaks::Left;
 use crate::runner::{REFUSED_HINT, Step, steps};
 
 /// What a journal says beside its plan.
@@ -18,6 +19,7 @@ pub(super) struct Told<'e> {
     steps: BTreeMap<&'e str, &'e Arc<TaskReport<StepValue>>>,
     advice: BTreeMap<&'e Identity, (&'e str, &'e [String])>,
     rolled_back: BTreeMap<&'e Identity, Option<&'e str>>,
+    pub(super) left: Option<&'e Left>,
     pub(super) interrupted: bool,
     pub(super) finished_at: Option<Timestamp>,
 }
@@ -45,6 +47,7 @@ impl<'e> Told<'e> {
                 Entry::RolledBack { node, error, .. } => {
                     told.rolled_back.insert(node, error.as_deref());
                 }
+                Entry::LookedOver { left, .. } => told.left = Some(left),
                 Entry::Finished { at } => told.finished_at = Some(*at),
                 Entry::Begun { .. } | Entry::Marked { .. } | Entry::Step { .. } => {}
             }

@@ -185,6 +185,10 @@ impl Work {
         Arc::clone(&self.journal)
     }
 
+    pub(crate) const fn places(&self) -> &Places {
+        &self.places
+    }
+
     pub(crate) fn patience(&self) -> &Patience {
         &self.patience
     }

@@ -19,6 +19,7 @@ use orch_model::{Identity, OnError};
 use orch_plan::{Plan, Verb};
 
 use crate::journal::{Entry, RunJournal, StepValue};
+use crate::leaks::Left;
 use crate::permit::Permit;
 use crate::provider::Places;
 use crate::registry::Registry;
@@ -91,6 +92,11 @@ pub async fn run(plan: &Plan, means: Means) -> Report {
     close(&journal, &outcomes).await;
     if calls_for_rollback(plan, &outcomes) {
         rollback::roll_back(plan, &work, &control, hooks).await;
+    }
+    if plan.verb == Verb::Destroy {
+        let left = Left::after(plan, work.places(), work.patience().look).await;
+        // The report is made from memory; a journal that cannot be written is told below.
+        let _ = journal.append(Entry::LookedOver { at: Timestamp::now(), left }).await;
     }
     let finished = journal.append(Entry::Finished { at: Timestamp::now() }).await;
     let journal_error = outcomes.journal_error.or_else(|| finished.err().map(|error| with_causes(&error)));

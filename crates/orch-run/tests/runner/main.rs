@@ -9,6 +9,7 @@ mod cut_rollback;
 mod exit_codes;
 mod interrupt;
 mod keys;
+mod leaks;
 mod order;
 mod replacing;
 mod rollback;

@@ -1,0 +1,84 @@
+//! What is left on hosts: after everything of a manifest was taken down, and of manifests that nobody has any more.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use orch_model::{HostName, ManifestName, NodeName, SiteName};
+use orch_plan::Plan;
+use serde::{Deserialize, Serialize};
+use tokio::task::JoinSet;
+
+use crate::provider::{Belonging, Owner, Places};
+
+/// What was found when hosts were looked over for what bears our marks.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Left {
+    /// What is there.
+    pub found: Vec<Belonging>,
+    /// Hosts that could not be looked over, and why: what is there is not known.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub unseen: BTreeMap<HostName, String>,
+}
+
+impl Left {
+    /// Whether every host was looked over and nothing was found.
+    pub fn is_nothing(&self) -> bool {
+        self.found.is_empty() && self.unseen.is_empty()
+    }
+
+    /// Looks over every host for what bears the marks of a site, or of one manifest of it, all at once and each for at most
+    /// `limit`.
+    pub async fn look(
+        places: &Places,
+        site: &SiteName,
+        manifest: Option<&ManifestName>,
+        limit: Duration,
+    ) -> Self {
+        let mut looks = JoinSet::new();
+        for (host, place) in places {
+            let owner = Owner { host: host.clone(), site: site.clone(), manifest: manifest.cloned() };
+            let provider = place.provider.clone();
+            looks.spawn(async move {
+                let seen = tokio::time::timeout(limit, provider.belongings(&owner)).await;
+                (owner.host, seen)
+            });
+        }
+        let mut left = Self::default();
+        for (host, seen) in looks.join_all().await {
+            match seen {
+                Ok(Ok(found)) => left.found.extend(found),
+                Ok(Err(error)) => drop(left.unseen.insert(host, error.to_string())),
+                Err(_) => drop(left.unseen.insert(host, format!("nothing was shown within {limit:?}"))),
+            }
+        }
+        left.found.sort();
+        left
+    }
+
+    /// What is left of the nodes that a plan was to take down: not what belongs to other nodes of the manifest, nor what is
+    /// there for all of the site.
+    pub(crate) async fn after(plan: &Plan, places: &Places, limit: Duration) -> Self {
+        let touched = |host: &HostName| plan.hosts.contains(host);
+        let places = places.iter().filter(|(host, _)| touched(host));
+        let places: Places = places.map(|(host, place)| (host.clone(), place.clone())).collect();
+        let mut left = Self::look(&places, &plan.site, Some(&plan.manifest), limit).await;
+        let meant: BTreeSet<(&HostName, &NodeName)> =
+            plan.nodes.iter().map(|node| (&node.identity.host, node.name())).collect();
+        let is_meant = |thing: &Belonging| {
+            thing.manifest.is_some()
+                && thing.node.as_ref().is_none_or(|node| meant.contains(&(&thing.host, node)))
+        };
+        left.found.retain(is_meant);
+        left
+    }
+
+    /// What no manifest of the site wants: things of manifests that it does not have, and of nodes that these do not have.
+    pub fn unwanted(mut self, wanted: &BTreeMap<ManifestName, BTreeSet<NodeName>>) -> Self {
+        self.found.retain(|thing| match (&thing.manifest, &thing.node) {
+            (None, _) => false,
+            (Some(manifest), None) => !wanted.contains_key(manifest),
+            (Some(manifest), Some(node)) => !wanted.get(manifest).is_some_and(|nodes| nodes.contains(node)),
+        });
+        self
+    }
+}
