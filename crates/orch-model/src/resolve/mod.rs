@@ -4,8 +4,10 @@
 mod host;
 mod refuse;
 mod role;
+mod survey;
 
 pub(crate) use role::secrets;
+pub use survey::{Survey, survey};
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;

@@ -1,5 +1,6 @@
 //! A node that is connected to, for running programs on it.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -38,6 +39,11 @@ impl Connection {
     /// Whether it is still there, as far as this machine knows.
     pub async fn is_alive(&self) -> bool {
         self.master.is_alive().await
+    }
+
+    /// The `ssh` program, its configuration, and the name by which that knows the node.
+    pub(super) fn way_in(&self) -> (&Path, &Path, &str) {
+        self.master.way_in()
     }
 
     /// The line for the login shell. `sudo` is followed by `env`, which says by its exit code that a program is not

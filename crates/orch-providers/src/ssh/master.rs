@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::{self, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -32,6 +32,7 @@ pub(super) struct Master {
     /// Leave to run a program over it.
     pub(super) channels: Semaphore,
     files: Files,
+    ssh: PathBuf,
     /// Whether it was ended: its socket may be another one's by now.
     ended: AtomicBool,
     /// The folder of its socket is there for as long as it is.
@@ -85,9 +86,15 @@ impl Master {
             session: Session::resume_mux(files.socket.as_path().into(), None),
             channels: Semaphore::new(settings.channels.max(1)),
             files,
+            ssh: settings.ssh.clone(),
             ended: AtomicBool::new(false),
             _roster: Arc::clone(roster),
         }
+    }
+
+    /// The `ssh` program, its configuration, and the name by which that knows the hop.
+    pub(super) fn way_in(&self) -> (&Path, &Path, &str) {
+        (&self.ssh, &self.files.config, &self.hop.alias)
     }
 
     /// Lets go of it: it ends, or is kept for the next run.

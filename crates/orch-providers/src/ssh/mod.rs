@@ -20,6 +20,7 @@ mod refusal;
 mod roster;
 mod settings;
 mod transport;
+mod tunnel;
 mod way;
 
 pub use client::Ssh;
@@ -27,4 +28,5 @@ pub use connection::Connection;
 pub use keys::{KeyError, ensure_identity, make_host_key};
 pub(crate) use refusal::{chain, tail};
 pub use settings::{SshSettings, Whereabouts};
+pub use tunnel::Tunnel;
 pub use way::{Hop, Way, Wayfinder};

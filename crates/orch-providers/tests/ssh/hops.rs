@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use orch_run::Door;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use crate::scene::{Scene, argv};
 use crate::sshd::{self, Plan};
@@ -62,4 +63,30 @@ async fn a_program_can_lead_to_a_node_that_no_network_leads_to() {
     let node = scene.node(vec![plan.hop_by_program("by-program"), behind.plan.hop("behind")]);
     let ended = scene.ssh.exec(&node, &argv(&["echo", "there"]), SOON).await.unwrap();
     assert_eq!((&*ended.stdout, behind.accepted()), (&b"there\n"[..], 1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_only_a_node_can_reach_is_reached_through_it_over_the_connection_that_is_there() {
+    if !sshd::is_there() {
+        return;
+    }
+    let scene = Scene::new();
+    let server = scene.server();
+    let node = scene.node(vec![server.plan.hop("a")]);
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let echo = tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let mut heard = [0; 5];
+        stream.read_exact(&mut heard).await.unwrap();
+        stream.write_all(&heard).await.unwrap();
+    });
+    let connection = scene.ssh.reach(&node).await.unwrap();
+    let mut tunnel = connection.tunnel("127.0.0.1", port).unwrap();
+    tunnel.write_all(b"hello").await.unwrap();
+    let mut heard = [0; 5];
+    tokio::time::timeout(SOON, tunnel.read_exact(&mut heard)).await.unwrap().unwrap();
+    assert_eq!(&heard, b"hello");
+    echo.await.unwrap();
+    assert_eq!(server.accepted(), 1);
 }
