@@ -33,6 +33,7 @@ mod source;
 mod text;
 pub mod token;
 mod unit;
+mod value;
 mod word;
 
 pub use applied::{ApplyReport, ApplyStatus, HealthReport, Inspection, ResourceReport};
@@ -54,6 +55,7 @@ pub use resolve::{Request, Survey, resolve, survey};
 pub use schema::schemas;
 pub use source::{FileKind, Format, MAX_FILE_BYTES, Place, Source, Sources};
 pub use unit::{Cidr, SecretRef, Timespan};
+pub use value::yaml_value;
 pub use word::{
     AgeRecipient, Domain, FileMode, Fingerprint, HostName, KeyName, ManifestName, NodeName, NodePath,
     Package, PostureName, PresetName, PublicKey, SecretDigest, SiteName, SpecName, Tag, TimeZone, Unit, Url,
