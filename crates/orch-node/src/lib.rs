@@ -9,6 +9,7 @@ mod cancel;
 mod command;
 mod due_reload;
 mod error;
+mod first_boot;
 mod health;
 pub mod init;
 mod keys;

@@ -33,6 +33,7 @@ With --root, the files of that tree are worked on; its programs are not run, and
   settle                  have the SSH server show the node's own key from now on
   unseal                  put the secrets of the last configuration in place, from what the node holds
   enrol                   take what is needed to fetch from standard input, and begin
+  first-boot              do what cloud-init does with the document on standard input, once for each life of a machine
   inspect                 say what differs from the configuration on standard input, and change nothing
   health [--limit SECONDS]
                           repeat the health checks of the configuration on standard input until they pass
@@ -70,6 +71,7 @@ pub(super) enum Order {
     Settle,
     Unseal,
     Enrol,
+    FirstBoot,
     Inspect,
     Health { limit: Duration },
     Report,
@@ -83,7 +85,7 @@ pub(super) enum Order {
 impl Order {
     /// Whether it changes something on the node.
     pub(super) const fn changes(&self) -> bool {
-        matches!(self, Self::Enrol | Self::Cancel { .. })
+        matches!(self, Self::Enrol | Self::FirstBoot | Self::Cancel { .. })
             || (self.may_open_secrets() && !matches!(self, Self::Inspect))
     }
 
@@ -91,7 +93,9 @@ impl Order {
     pub(super) const fn may_open_secrets(&self) -> bool {
         let pulls = matches!(self, Self::Fetch(_) | Self::Run(_) | Self::Converge(_));
         let applies = matches!(self, Self::Push(_) | Self::Worker { .. } | Self::Apply { .. });
-        pulls || applies || matches!(self, Self::Keys | Self::Settle | Self::Unseal | Self::Inspect)
+        pulls
+            || applies
+            || matches!(self, Self::Keys | Self::Settle | Self::Unseal | Self::Inspect | Self::FirstBoot)
     }
 }
 
@@ -130,6 +134,7 @@ impl Words {
             Some("settle") => Order::Settle,
             Some("unseal") => Order::Unseal,
             Some("enrol") => Order::Enrol,
+            Some("first-boot") => Order::FirstBoot,
             Some("inspect") => Order::Inspect,
             Some("health") => Order::Health { limit: self.seconds("--limit")?.unwrap_or(HEALTH_LIMIT) },
             Some("report") => Order::Report,

@@ -18,6 +18,7 @@ use serde::de::DeserializeOwned;
 use crate::apply;
 use crate::cancel::{Cancelled, cancel};
 use crate::error::ApplyError;
+use crate::first_boot::first_boot;
 use crate::health;
 use crate::init;
 use crate::keys;
@@ -91,6 +92,7 @@ fn on_node(node: &Node, order: Order) -> ExitCode {
         Order::Fetch(manner) => pulled::answer_fetch(pull::fetch(node, &manner)),
         Order::Run(manner) => pulled::answer_run(pull::run(node, &manner)),
         Order::Enrol => enrol(node),
+        Order::FirstBoot => boot_first(node),
         Order::Converge(manner) => pulled::answer_converge(pull::converge(node, &manner)),
         Order::Inspect => {
             with_input(&Origin::Input, |config| ended(inspect(node, config), |seen| print(&seen)))
@@ -137,6 +139,15 @@ fn answer_unseal(failures: &[String]) -> ExitCode {
 fn enrol(node: &Node) -> ExitCode {
     match Origin::Input.read() {
         Ok(enrolment) => ended(pull::enrol(node, &enrolment), |()| ExitCode::SUCCESS),
+        // Without its cause, which may show the text: that is a secret.
+        Err(error) => wrong(&error.to_string()),
+    }
+}
+
+/// Takes what its platform gives the machine on standard input.
+fn boot_first(node: &Node) -> ExitCode {
+    match Origin::Input.read() {
+        Ok(given) => ended(first_boot(node, &given), |()| ExitCode::SUCCESS),
         // Without its cause, which may show the text: that is a secret.
         Err(error) => wrong(&error.to_string()),
     }
