@@ -75,7 +75,7 @@ impl super::make::Maker {
         }
         // What is not held open any more is not waited for.
         drop(command);
-        receive(&ours)
+        receive(&ours).map(TcpListener::from)
     }
 }
 
@@ -93,8 +93,9 @@ fn address() -> SocketAddr {
     SocketAddr::from((Bridge::HOST.gateway(), SERVER_PORT))
 }
 
-fn send(listener: &TcpListener) -> io::Result<()> {
-    let sockets = [listener.as_fd()];
+/// Hands a socket to whoever has the other end of standard input.
+pub(super) fn send(socket: &impl AsFd) -> io::Result<()> {
+    let sockets = [socket.as_fd()];
     let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(1))];
     let mut message = SendAncillaryBuffer::new(&mut space);
     message.push(SendAncillaryMessage::ScmRights(&sockets));
@@ -102,7 +103,8 @@ fn send(listener: &TcpListener) -> io::Result<()> {
     Ok(())
 }
 
-fn receive(from: &UnixStream) -> io::Result<TcpListener> {
+/// Takes a socket that is handed over.
+pub(super) fn receive(from: &UnixStream) -> io::Result<OwnedFd> {
     let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(1))];
     let mut message = RecvAncillaryBuffer::new(&mut space);
     let mut byte = [0];
@@ -111,5 +113,5 @@ fn receive(from: &UnixStream) -> io::Result<TcpListener> {
         RecvAncillaryMessage::ScmRights(mut sockets) => sockets.next(),
         _ => None,
     });
-    sockets.map(TcpListener::from).ok_or_else(|| io::Error::other("no socket came"))
+    sockets.ok_or_else(|| io::Error::other("no socket came"))
 }

@@ -301,6 +301,20 @@ impl Maker {
         Ok(Done::Changed)
     }
 
+    /// Switches a machine off at once, and before it those that live inside of it.
+    pub(crate) fn switch_off(&self, machine: &MachineRef) -> Result<Done, MakeError> {
+        let (folder, record) = self.marked(machine)?;
+        if !record.made {
+            // It may run and not be whole.
+            return power::cut(&folder, record.marks.uuid).map(|_| Done::Changed);
+        }
+        let ran = self.running_tree(&folder, &record)?;
+        for (folder, record) in ran.iter().rev() {
+            power::cut(folder, record.marks.uuid)?;
+        }
+        Ok(if ran.is_empty() { Done::Unchanged } else { Done::Changed })
+    }
+
     /// Removes what interrupted runs left of machines that are gone.
     pub(crate) fn tidy(&self) -> io::Result<()> {
         if self.store.exists() { self.store.tidy(|path| self.discard(path)) } else { Ok(()) }

@@ -25,6 +25,7 @@ mod provider;
 mod record;
 mod refresh;
 mod seed;
+mod socket;
 mod store;
 mod way;
 
@@ -96,6 +97,10 @@ fn work(args: &[OsString]) -> Result<ExitCode, Trouble> {
             told(enter::connect(&folder, port))
         }
         ear::LISTEN => told(ear::listen(&folder)),
+        socket::DIAL | socket::LISTEN_INSIDE => {
+            let port = rest.first().and_then(|port| port.to_str()?.parse().ok()).ok_or_else(usage)?;
+            told(socket::hand_over(word, &folder, port))
+        }
         enter::KNOCK => {
             let number = |place: usize| rest.get(place).and_then(|word| word.to_str()?.parse::<u64>().ok());
             let port = number(0).and_then(|port| u16::try_from(port).ok()).ok_or_else(usage)?;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use orch_model::{ApplyReport, ApplyStatus, HostName, Identity, Size, UserName};
 use orch_plan::{
-    Abilities, Action, Applied, DiskAbility, HostView, Keys, Machine, MachineSpec, MachineState,
+    Abilities, Action, Applied, DiskAbility, HostView, Keys, Machine, MachineRef, MachineSpec, MachineState,
 };
 use orch_run::{Done, Order, Permit, Pin, Provider, ProviderError, Scope, StateDir};
 
@@ -90,6 +90,12 @@ impl Local {
             maker.tidy()
         });
         tidied.await.map_err(io::Error::other)?
+    }
+
+    /// Switches a machine off at once, and before it those that live inside of it. One that is off stays so.
+    pub async fn switch_off(&self, machine: &MachineRef, permit: &Permit) -> Result<Done, ProviderError> {
+        let machine = machine.clone();
+        self.under(permit, move |local| local.maker.switch_off(&machine)).await
     }
 
     /// Leaves behind what a driver leaves that was killed just after it began to make a machine.
