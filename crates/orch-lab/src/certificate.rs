@@ -1,9 +1,8 @@
 //! The certificate of an API of the lab: one that it signs itself, as a Proxmox box does, kept so that it is the same after a
 //! restart.
 
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -15,6 +14,8 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use thiserror::Error;
+
+use crate::state;
 
 /// A certificate cannot be had.
 #[derive(Debug, Error)]
@@ -107,11 +108,7 @@ impl Certificate {
 
     fn keep(&self, path: &Path) -> io::Result<()> {
         let written = Written { certificate: BASE64.encode(&self.der), key: BASE64.encode(&self.key) };
-        let draft = path.with_extension("new");
-        let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&draft)?;
-        file.write_all(&serde_json::to_vec(&written)?)?;
-        file.sync_all()?;
-        fs::rename(&draft, path)
+        state::write(path, &written)
     }
 }
 

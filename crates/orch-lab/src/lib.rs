@@ -4,14 +4,32 @@
 //! An API ([`Api`]) turns questions into answers and orders machines ([`Machines`]) about. What stands around it speaks
 //! HTTP, waits, counts, and goes wrong on purpose ([`Faults`]). No real run needs any of this.
 
+mod addresses;
+mod apis;
 mod certificate;
+mod daemon;
 mod exchange;
 mod faults;
+mod lab;
+mod lab_file;
+mod listen;
+mod local_machines;
 mod machines;
 mod serve;
+mod served_by;
+mod settings;
+mod state;
+mod told;
 
+pub use addresses::{AddressError, Addresses};
+pub use apis::{ApiParts, MakeApi};
 pub use certificate::{Certificate, CertificateError};
+pub use daemon::{HELPER, HostStatus, LabStatus, Request, Up, ask, down, helper, read, status, up};
 pub use exchange::{Answer, Api, Asked};
 pub use faults::{Fault, Faults, Rule};
+pub use lab::{Lab, LabError};
+pub use lab_file::{LabFile, LabFileHost, Token};
+pub use local_machines::{LocalMachines, LocalMachinesSettings};
 pub use machines::{FirstBoot, Machines, Paper, Power, Size, Trouble, Wanted};
 pub use serve::{Call, Calls, ServeError, ServeSettings, Serving};
+pub use settings::{HostKind, LabHost, LabSettings};

@@ -1,0 +1,146 @@
+//! What a lab says of itself, for those who want to use it: `lab.json` in its folder, which nobody else can read.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use orch_model::HostName;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::served_by::lives;
+use crate::settings::HostKind;
+
+/// What opens an API.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Token(String);
+
+impl Token {
+    /// A new one, of the form that such a host has.
+    pub(crate) fn make(kind: HostKind) -> Self {
+        Self(match kind {
+            HostKind::Proxmox => format!("root@pam!orch={}", Uuid::new_v4()),
+            HostKind::Hetzner => format!("{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple()),
+        })
+    }
+
+    /// Its text.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Token")
+    }
+}
+
+/// What is to be known of one host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LabFileHost {
+    /// What it is.
+    pub kind: HostKind,
+    /// Where its API is, such as `https://127.64.0.1:8006`.
+    pub endpoint: String,
+    /// By what its certificate is known: SHA-256, as `AA:BB:…`.
+    pub fingerprint: String,
+    /// What opens it.
+    pub token: Token,
+    /// Proxmox: the name of its node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
+    /// Proxmox: where disks are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub datastore: Option<String>,
+}
+
+/// A lab, as it says itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LabFile {
+    /// Tells it from every other lab.
+    pub lab: Uuid,
+    /// The process that serves it.
+    pub pid: u32,
+    /// When that process started, in the kernel's ticks: with the pid it names one process for ever.
+    pub started: u64,
+    /// Its hosts.
+    pub hosts: BTreeMap<HostName, LabFileHost>,
+}
+
+impl LabFile {
+    /// Whether the process that served it still runs, or holds anything of it.
+    pub fn is_served(&self) -> bool {
+        lives(self.pid, self.started)
+    }
+}
+
+/// The files of a lab's folder.
+#[derive(Debug, Clone)]
+pub(crate) struct LabFolder(PathBuf);
+
+impl LabFolder {
+    pub(crate) fn at(path: &Path) -> Self {
+        Self(std::path::absolute(path).unwrap_or_else(|_| path.to_owned()))
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    pub(crate) fn file(&self) -> PathBuf {
+        self.0.join("lab.json")
+    }
+
+    pub(crate) fn settings(&self) -> PathBuf {
+        self.0.join("settings.json")
+    }
+
+    /// What stays the same whenever the lab comes up again.
+    pub(crate) fn identity(&self) -> PathBuf {
+        self.0.join("identity.json")
+    }
+
+    pub(crate) fn addresses(&self) -> PathBuf {
+        self.0.join("addresses.json")
+    }
+
+    pub(crate) fn lock(&self) -> PathBuf {
+        self.0.join("daemon.lock")
+    }
+
+    pub(crate) fn log(&self) -> PathBuf {
+        self.0.join("daemon.log")
+    }
+
+    pub(crate) fn control(&self) -> PathBuf {
+        self.0.join("control.sock")
+    }
+
+    pub(crate) fn hosts(&self) -> PathBuf {
+        self.0.join("hosts")
+    }
+
+    /// Everything of one host.
+    pub(crate) fn host(&self, name: &HostName) -> PathBuf {
+        self.hosts().join(name.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_written_to_the_file_and_never_shown_otherwise() {
+        for kind in [HostKind::Proxmox, HostKind::Hetzner] {
+            let token = Token::make(kind);
+            assert_eq!(format!("{token:?}"), "Token");
+            let written = serde_json::to_string(&token).expect("it can be written");
+            assert_eq!(written, format!("{:?}", token.expose()));
+        }
+        assert_eq!(Token::make(HostKind::Hetzner).expose().len(), 64);
+        assert!(Token::make(HostKind::Proxmox).expose().starts_with("root@pam!orch="));
+    }
+}

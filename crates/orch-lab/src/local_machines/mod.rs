@@ -1,0 +1,196 @@
+//! Machines that are nodes on this computer: each is a set of namespaces with a root of its own, as the local provider makes
+//! them, and answers at an address of loopback.
+//!
+//! An address answers once the first boot is done and not before: whoever connects remembers what he is shown first.
+
+mod door;
+mod kept;
+mod naming;
+mod orders;
+mod settings;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, TcpListener};
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use orch_model::UserName;
+use orch_providers::local::{Local, Setup};
+use orch_run::{HostLocks, Permit, RunId, StateDir};
+use tokio::sync::OwnedMutexGuard;
+use uuid::Uuid;
+
+use crate::machines::{FirstBoot, Machines, Power, Size, Trouble, Wanted};
+use crate::state;
+use crate::told::told;
+use door::Doors;
+use kept::{Book, Kept};
+use naming::{Key, site};
+pub use settings::LocalMachinesSettings;
+
+/// Machines on this computer. Copies are the same ones.
+#[derive(Clone)]
+pub struct LocalMachines {
+    shared: Arc<Shared>,
+    /// The machine that these live inside of; nothing where they are the host's own.
+    around: Option<Key>,
+}
+
+struct Shared {
+    settings: LocalMachinesSettings,
+    local: Local,
+    permit: Permit,
+    book: Book,
+    doors: Doors,
+    /// One order after the other for each machine.
+    turns: Mutex<BTreeMap<Key, Arc<tokio::sync::Mutex<()>>>>,
+}
+
+impl LocalMachines {
+    /// The machines that are kept in a folder, which nobody else may use meanwhile. No door is opened.
+    pub fn open(settings: LocalMachinesSettings) -> Result<Self, Trouble> {
+        let failed = |error: &dyn std::error::Error| Trouble(told(error));
+        state::make_folder(&settings.folder).map_err(|error| failed(&error))?;
+        let state = StateDir::locate(Some(&settings.folder)).map_err(|error| failed(&error))?;
+        let hosts = BTreeSet::from([settings.host.clone()]);
+        let locks = HostLocks::take(&state, &site(), &hosts, &RunId::new(), "the lab");
+        let permit = Permit::under(locks.map_err(|error| failed(&error))?);
+        let book = Book::open(settings.folder.join("machines.json")).map_err(|error| failed(&error))?;
+        let local = Local::new(Setup {
+            host: settings.host.clone(),
+            state,
+            site: settings.site.clone(),
+            user: UserName::root(),
+            program: settings.program.clone(),
+            reach: Some(settings.reach),
+        });
+        let (doors, turns) = (Doors::default(), Mutex::default());
+        let shared = Arc::new(Shared { settings, local, permit, book, doors, turns });
+        Ok(Self { shared, around: None })
+    }
+
+    /// Opens the doors of the machines that run, as after a restart of whoever opened them before.
+    pub async fn reopen(&self) -> Result<(), Trouble> {
+        for key in self.shared.book.keys() {
+            let _turn = self.shared.turn(&key).await;
+            let is_booted = self.shared.book.find(&key).is_some_and(|kept| kept.booted.is_some());
+            if is_booted && self.shared.runs(&key).await {
+                self.shared.open_door(&key).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Closes every door. What runs goes on.
+    pub async fn close(&self) {
+        self.shared.doors.close_all().await;
+    }
+
+    /// Removes all machines, and what interrupted orders left.
+    pub async fn remove_all(&self) -> Result<(), Trouble> {
+        for key in self.shared.book.keys() {
+            // Those inside of it go with it, so it may be gone already.
+            if key.around().is_none() {
+                self.shared.remove(&key).await?;
+            }
+        }
+        self.shared.local.tidy(&self.shared.permit).await.map_err(|error| Trouble(error.to_string()))
+    }
+
+    /// The machines inside of one of these: they are told apart by ids of their own, and answer on the bridge of the machine
+    /// that they live in and nowhere else.
+    pub fn inside(&self, id: &str) -> Self {
+        Self { shared: Arc::clone(&self.shared), around: Some(self.key(id)) }
+    }
+
+    /// Listens at a port of `127.0.0.1` inside of a machine, which must run.
+    pub async fn listen_inside(&self, id: &str, port: u16) -> Result<TcpListener, Trouble> {
+        let listened = self.shared.local.listen_inside(self.shared.uuid(&self.key(id)), port).await;
+        listened.map_err(|error| Trouble(format!("nobody can listen inside of machine `{id}`: {error}")))
+    }
+
+    fn key(&self, id: &str) -> Key {
+        Key::of(self.around.as_ref(), id)
+    }
+
+    /// Does something to its end, also where whoever asked for it goes away meanwhile.
+    async fn surely<T: Send + 'static>(
+        work: impl Future<Output = Result<T, Trouble>> + Send + 'static,
+    ) -> Result<T, Trouble> {
+        tokio::spawn(work).await.map_err(|error| Trouble(error.to_string()))?
+    }
+}
+
+impl Shared {
+    fn uuid(&self, key: &Key) -> Uuid {
+        key.uuid(self.settings.lab, &self.settings.host)
+    }
+
+    async fn turn(&self, key: &Key) -> OwnedMutexGuard<()> {
+        let turn = {
+            let mut turns = self.turns.lock().expect("nobody panics while holding this");
+            Arc::clone(turns.entry(key.clone()).or_default())
+        };
+        turn.lock_owned().await
+    }
+
+    async fn runs(&self, key: &Key) -> bool {
+        self.local.runs(self.uuid(key)).await.unwrap_or(false)
+    }
+}
+
+#[async_trait]
+impl Machines for LocalMachines {
+    async fn make(&self, wanted: &Wanted) -> Result<(), Trouble> {
+        let (key, shared, wanted) = (self.key(&wanted.id), Arc::clone(&self.shared), wanted.clone());
+        Self::surely(async move {
+            let _turn = shared.turn(&key).await;
+            if shared.book.find(&key).is_some() {
+                return shared.resize(&key, wanted.size).await;
+            }
+            let noted = shared.book.note(&key, || Kept::of(&wanted), |_| {});
+            noted.map_err(|error| Trouble(error.to_string()))
+        })
+        .await
+    }
+
+    async fn start(&self, id: &str, first: &FirstBoot) -> Result<(), Trouble> {
+        let (key, shared, first) = (self.key(id), Arc::clone(&self.shared), first.clone());
+        Self::surely(async move {
+            let _turn = shared.turn(&key).await;
+            shared.start(&key, &first).await
+        })
+        .await
+    }
+
+    async fn stop(&self, id: &str) -> Result<(), Trouble> {
+        let (key, shared) = (self.key(id), Arc::clone(&self.shared));
+        Self::surely(async move {
+            let _turn = shared.turn(&key).await;
+            shared.stop(&key).await
+        })
+        .await
+    }
+
+    async fn resize(&self, id: &str, size: Size) -> Result<(), Trouble> {
+        let (key, shared) = (self.key(id), Arc::clone(&self.shared));
+        Self::surely(async move {
+            let _turn = shared.turn(&key).await;
+            shared.resize(&key, size).await
+        })
+        .await
+    }
+
+    async fn remove(&self, id: &str) -> Result<(), Trouble> {
+        let (key, shared) = (self.key(id), Arc::clone(&self.shared));
+        Self::surely(async move { shared.remove(&key).await }).await
+    }
+
+    async fn power(&self, id: &str) -> Power {
+        if self.shared.runs(&self.key(id)).await { Power::On } else { Power::Off }
+    }
+
+    async fn address(&self, id: &str) -> Option<IpAddr> {
+        self.shared.address(&self.key(id)).await
+    }
+}

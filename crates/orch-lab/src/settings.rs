@@ -1,0 +1,89 @@
+//! What a lab is to be: which hosts it has, and how they behave.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use orch_model::HostName;
+use serde::{Deserialize, Serialize};
+
+/// What a host of a lab is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum HostKind {
+    /// A Proxmox VE box.
+    Proxmox,
+    /// A project at Hetzner Cloud.
+    Hetzner,
+}
+
+impl HostKind {
+    /// Where the real one is served.
+    pub const fn port(self) -> u16 {
+        match self {
+            Self::Proxmox => 8006,
+            Self::Hetzner => 443,
+        }
+    }
+}
+
+/// One host of a lab.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LabHost {
+    /// Its name, by which it is told apart from the others.
+    pub name: HostName,
+    /// What it is.
+    pub kind: HostKind,
+    /// Where its API is served; 0 is any port that is free, which it keeps then.
+    pub port: u16,
+    /// What its API calls an image, and what that is for the local provider. What is not here is made from this machine's own
+    /// programs.
+    #[serde(default)]
+    pub images: BTreeMap<String, String>,
+}
+
+impl LabHost {
+    /// A host at the usual port, all of whose images are made from this machine's own programs.
+    pub const fn new(name: HostName, kind: HostKind) -> Self {
+        Self { name, kind, port: kind.port(), images: BTreeMap::new() }
+    }
+}
+
+/// What a lab is to be.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LabSettings {
+    /// The lab's own folder.
+    pub folder: PathBuf,
+    /// The `orch` program, which is what makes machines and what the lab itself runs in.
+    pub program: PathBuf,
+    /// Its hosts.
+    pub hosts: Vec<LabHost>,
+    /// How long every question to an API takes longer than it would.
+    pub latency: Duration,
+    /// Whether machines exist on paper alone.
+    pub paper: bool,
+    /// At which ports of their addresses machines answer.
+    pub ports: Vec<u16>,
+    /// The published descriptions of the APIs, where they are at hand, by what they describe.
+    #[serde(default)]
+    pub descriptions: BTreeMap<String, PathBuf>,
+    /// How long the lab may take to come up, and to go down.
+    pub patience: Duration,
+}
+
+impl LabSettings {
+    /// A lab with a Proxmox VE box called `pve` and a project at Hetzner Cloud called `cloud`.
+    pub fn new(folder: PathBuf, program: PathBuf) -> Self {
+        let host = |name: &str, kind| LabHost::new(name.parse().expect("it is a name"), kind);
+        Self {
+            folder,
+            program,
+            hosts: vec![host("pve", HostKind::Proxmox), host("cloud", HostKind::Hetzner)],
+            latency: Duration::ZERO,
+            paper: false,
+            ports: vec![22, 2222],
+            descriptions: BTreeMap::new(),
+            patience: Duration::from_secs(30),
+        }
+    }
+}
