@@ -7,6 +7,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot set its scene has failed")]
 #![allow(clippy::print_stderr, reason = "what is skipped is said")]
 
+mod clouds;
 mod common;
 mod conformance;
 mod faces;

@@ -1,4 +1,4 @@
-//! The other faces of this program: the init of local nodes, and what providers run in processes of their own. They are
+//! The other faces of this program: the init of local nodes, what providers run in processes of their own, and the lab. They are
 //! found before anything else is set up, and cost nothing where they are not meant.
 
 use std::ffi::OsString;
@@ -16,6 +16,7 @@ pub(crate) fn face(mut args: impl Iterator<Item = OsString>) -> Option<ExitCode>
     match args.next()?.to_str()? {
         "node" => Some(orch_node::command(args)),
         local::HELPER => Some(local::helper(args)),
+        orch_lab::HELPER => Some(orch_lab::helper(args)),
         _ => None,
     }
 }
