@@ -15,6 +15,7 @@ mod lab_file;
 mod listen;
 mod local_machines;
 mod machines;
+mod proxmox;
 mod serve;
 mod served_by;
 mod settings;
@@ -31,5 +32,8 @@ pub use lab::{Lab, LabError};
 pub use lab_file::{LabFile, LabFileHost, Token};
 pub use local_machines::{LocalMachines, LocalMachinesSettings};
 pub use machines::{FirstBoot, Machines, Paper, Power, Size, Trouble, Wanted};
+pub use proxmox::{
+    Proxmox, ProxmoxError, ProxmoxSettings, ProxmoxStorage, ProxmoxTemplate, ProxmoxTimings, ProxmoxToken,
+};
 pub use serve::{Call, Calls, ServeError, ServeSettings, Serving};
 pub use settings::{HostKind, LabHost, LabSettings};

@@ -1,0 +1,162 @@
+//! Proxmox VE 9: its API over machines of the lab, as a real one was seen to behave.
+//!
+//! A call is taken apart (`params`), its caller found out (`access`), its parameters checked (`schema`), and then it is one
+//! function (`routes`) over the whole state (`state`). What takes time is a task (`lab`), with the locks of the real one.
+
+// Every call has the type that the table of routes has, those too that cannot be refused.
+#![allow(clippy::unnecessary_wraps)]
+
+mod access;
+mod agent;
+mod call;
+mod clone;
+mod cloud_init;
+mod cluster;
+mod config;
+mod content;
+mod create;
+mod destroy;
+mod drive;
+mod formats;
+mod guest;
+mod iso;
+mod lab;
+mod node;
+mod params;
+mod permissions;
+mod pools;
+mod power;
+mod reply;
+mod resize;
+mod roles;
+mod routes;
+mod schema;
+mod settings;
+mod snapshot;
+mod state;
+mod status;
+mod table;
+mod tasks;
+mod upload;
+
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+
+use async_trait::async_trait;
+use thiserror::Error;
+
+pub use settings::{ProxmoxSettings, ProxmoxStorage, ProxmoxTemplate, ProxmoxTimings, ProxmoxToken};
+
+use crate::exchange::{Answer, Api, Asked};
+use access::Caller;
+use call::Call;
+use lab::Lab;
+use params::Params;
+use reply::{Outcome, Refusal};
+use routes::Route;
+use schema::Schema;
+use state::State;
+
+/// A Proxmox VE could not be begun.
+#[derive(Debug, Error)]
+pub enum ProxmoxError {
+    /// What it remembers cannot be read.
+    #[error("what the Proxmox VE of node `{0}` remembers cannot be read")]
+    State(String, #[source] std::io::Error),
+    /// The description of the API cannot be read.
+    #[error("`{0}` cannot be read as the description of an API")]
+    Description(PathBuf, #[source] std::io::Error),
+}
+
+/// One Proxmox VE. Its tasks run on the runtime in which it is asked.
+pub struct Proxmox {
+    lab: Arc<Lab>,
+}
+
+impl Proxmox {
+    /// Begins one, where it was left or anew.
+    pub fn new(settings: ProxmoxSettings) -> Result<Self, ProxmoxError> {
+        let schema = match &settings.description {
+            Some(path) => {
+                Schema::read(path).map_err(|error| ProxmoxError::Description(path.clone(), error))?
+            }
+            None => Schema::small(),
+        };
+        let state =
+            State::load(&settings).map_err(|error| ProxmoxError::State(settings.node.clone(), error))?;
+        Ok(Self { lab: Arc::new(Lab::new(settings, schema, state)) })
+    }
+
+    async fn call(&self, asked: Asked) -> Outcome {
+        let segments = asked.segments();
+        let formats = ["json", "extjs"];
+        let path = match segments.as_slice() {
+            [api, format, rest @ ..] if api == "api2" && formats.contains(&format.as_str()) => rest,
+            _ => return Err(Refusal::no_such_method(&asked.method, &asked.path)),
+        };
+        let route = Route::find(&asked.method, path);
+        let who = match &route {
+            Some((route, _)) if route.is_open() => Caller::default(),
+            _ => access::identify(&self.lab.settings, &self.lab.state(), &asked)?,
+        };
+        self.check_node(path)?;
+        let shown = format!("/{}", path.join("/"));
+        let (route, places) = route.ok_or_else(|| Refusal::no_such_method(&asked.method, &shown))?;
+        let mut params = Params::of(&asked);
+        for (name, value) in places {
+            params.insert(name, &value);
+        }
+        self.lab.schema.check(&asked.method, route.path, &params)?;
+        let address = self.look(route, &params).await;
+        let call =
+            Call { lab: Arc::clone(&self.lab), asked, who, params, address, stripped: OnceLock::new() };
+        let mut state = self.lab.state();
+        let outcome = (route.answer)(&call, &mut state);
+        if call.asked.method != "GET" {
+            self.lab.keep(&state).map_err(Refusal::died)?;
+        }
+        outcome
+    }
+
+    /// There is one node; calls to another are sent on to nowhere.
+    fn check_node(&self, path: &[String]) -> Result<(), Refusal> {
+        match path {
+            [nodes, node, ..]
+                if nodes == "nodes" && *node != self.lab.settings.node && node != "localhost" =>
+            {
+                let why = format!("failed to get address info for: {node}: Name or service not known");
+                Err(Refusal::died(format!("hostname lookup '{node}' failed - {why}")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Looks at the machines that a call is about, and asks for an address where the call will.
+    async fn look(&self, route: &Route, params: &Params) -> Option<std::net::IpAddr> {
+        let vmid = params.get("vmid").and_then(|vmid| vmid.parse::<u32>().ok());
+        if route.is_about_guests() {
+            self.lab.look_at(vmid).await;
+        }
+        match vmid {
+            Some(vmid) if route.path.ends_with("interfaces") => {
+                self.lab.settings.machines.address(&vmid.to_string()).await
+            }
+            _ => None,
+        }
+    }
+}
+
+#[async_trait]
+impl Api for Proxmox {
+    async fn answer(&self, asked: Asked) -> Answer {
+        match self.call(asked).await {
+            Ok(reply) => reply.answer(),
+            Err(refusal) => {
+                if refusal.is_unknown_caller() {
+                    tokio::time::sleep(self.lab.settings.timings.refused).await;
+                }
+                refusal.answer()
+            }
+        }
+    }
+}
