@@ -100,7 +100,7 @@ impl ServerType {
     pub(super) fn view(&self) -> Json {
         let places = LOCATIONS.iter().filter(|place| self.places.contains(&place.name));
         let locations: Vec<Json> =
-            places.map(|place| json!({"id": place.id, "name": place.name, "deprecation": null})).collect();
+            places.map(|place| json!({"id": place.id, "name": place.name, "deprecation": null, "available": true, "recommended": false})).collect();
         json!({
             "id": self.id, "name": self.name, "description": self.name.to_uppercase(), "category": self.category,
             "architecture": self.architecture(), "cores": self.cores, "memory": f64::from(self.memory), "disk": self.disk,

@@ -49,8 +49,11 @@ impl Inner {
             return Err(Trouble("Action failed".into()));
         }
         let (Kind::Server, number) = action.subject else { return Ok(()) };
-        let Some(server) = self.state().servers.get(&number).cloned() else { return Ok(()) };
         let (machines, id) = (&self.settings.machines, machine(number));
+        if action.effect == Effect::Delete {
+            return machines.remove(&id).await;
+        }
+        let Some(server) = self.state().servers.get(&number).cloned() else { return Ok(()) };
         match &action.effect {
             Effect::Create => machines.make(&wanted(number, &server)?).await,
             Effect::Start => self.start(number, &server).await,
@@ -74,7 +77,6 @@ impl Inner {
                 let server = Server { image: image.clone(), rebuilt: server.rebuilt + 1, ..server };
                 self.start(number, &server).await
             }
-            Effect::Delete => machines.remove(&id).await,
             _ => Ok(()),
         }
     }

@@ -9,6 +9,9 @@ use serde_json::{Map, Value as Json};
 /// Official clients send the id of these as a number, and the real API takes it, although its description says text.
 const IDS_OR_NAMES: [&str; 6] = ["image", "server_type", "location", "datacenter", "iso", "ssh_keys"];
 
+/// Fields that official clients send or expect, and the real API takes or sends, although its description does not have them.
+const UNDESCRIBED: [&str; 3] = ["gateway", "locations.available", "locations.recommended"];
+
 /// The description of an API.
 pub(super) struct Description {
     root: Json,
@@ -132,6 +135,7 @@ impl Description {
         for (field, value) in fields {
             match known.get(field) {
                 Some(schema) => self.check(schema, value, &below(at, field), side, wrong),
+                None if is_undescribed(&below(at, field)) => {}
                 // Details are said by errors in ways of their own.
                 None if side == Side::Answer || at.is_empty() => {
                     wrong.push((below(at, field), "is not known".into()));
@@ -185,6 +189,10 @@ fn is_of(kind: &str, value: &Json, at: &str, side: Side) -> bool {
     }
 }
 
+fn is_undescribed(at: &str) -> bool {
+    UNDESCRIBED.iter().any(|known| at == *known || at.ends_with(&format!(".{known}")))
+}
+
 fn list<'a>(schema: &'a Json, name: &str) -> &'a [Json] {
     schema.get(name).and_then(Json::as_array).map(Vec::as_slice).unwrap_or_default()
 }
@@ -195,4 +203,84 @@ fn below(at: &str, field: &str) -> String {
 
 fn name(at: &str) -> String {
     if at.is_empty() { "body".to_owned() } else { at.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn described() -> Description {
+        let thing = json!({
+            "type": "object", "required": ["name"],
+            "properties": {
+                "name": {"type": "string", "minLength": 2, "maxLength": 4}, "kind": {"type": "string", "enum": ["a", "b"]},
+                "size": {"type": "integer", "minimum": 1, "maximum": 9}, "image": {"type": "string"},
+                "tags": {"type": "array", "maxItems": 1, "items": {"type": "string"}},
+                "at": {"type": "string", "format": "date-time", "nullable": true},
+                "either": {"oneOf": [{"type": "string"}, {"type": "boolean"}]},
+                "labels": {"type": "object", "additionalProperties": {"type": "string"}},
+            },
+        });
+        let body =
+            json!({"content": {"application/json": {"schema": {"$ref": "#/components/schemas/thing"}}}});
+        let special = json!({"get": {"responses": {"204": {}}}});
+        let root = json!({
+            "components": {"schemas": {"thing": thing}},
+            "paths": {
+                "/things/{id}": {"put": {"requestBody": body, "responses": {"200": body}}, "get": {"responses": {"200": body}}},
+                "/things/special": special,
+            },
+        });
+        Description { root }
+    }
+
+    fn wrong(body: &Json) -> Vec<String> {
+        let path = ["things".to_owned(), "7".to_owned()];
+        let wrong = described().question("PUT", &path, body.as_object().unwrap());
+        wrong.into_iter().map(|(field, _)| field).collect()
+    }
+
+    #[test]
+    fn a_question_is_held_against_every_rule_that_the_description_has() {
+        let fine = json!({
+            "name": "abc", "kind": "a", "size": 9, "tags": ["x"], "at": null, "either": true, "labels": {"k": "v"}, "image": 7,
+        });
+        assert_eq!(wrong(&fine), [""; 0]);
+        for (field, value) in [
+            ("name", json!(7)),
+            ("name", json!("a")),
+            ("name", json!("abcde")),
+            ("kind", json!("c")),
+            ("size", json!(0)),
+            ("size", json!(10)),
+            ("size", json!(1.5)),
+            ("tags", json!([1])),
+            ("tags", json!(["a", "b"])),
+            ("at", json!("yesterday")),
+            ("either", json!(1)),
+            ("unheard", json!(1)),
+        ] {
+            let mut body = fine.clone();
+            body[field] = value;
+            assert_eq!(wrong(&body), [field], "{body}");
+        }
+        assert_eq!(wrong(&json!({})), ["name"]);
+        assert_eq!(wrong(&json!({"name": "abc", "labels": {"k": 1}})), ["labels.k"]);
+    }
+
+    #[test]
+    fn an_answer_is_held_against_the_path_that_is_spelled_out_before_the_one_that_is_not() {
+        let answer = |last: &str, status: u16, body: &[u8]| {
+            described().answer("GET", &["things".to_owned(), last.to_owned()], status, body).is_empty()
+        };
+        assert!(
+            answer("special", 204, b"") && !answer("special", 204, b"{}") && !answer("special", 200, b"{}")
+        );
+        assert!(
+            answer("7", 200, br#"{"name": "abc"}"#) && !answer("7", 200, br#"{"name": "abc", "more": 1}"#)
+        );
+        assert!(!answer("7", 200, b""));
+    }
 }

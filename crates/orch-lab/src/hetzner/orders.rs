@@ -6,7 +6,7 @@ use serde_json::{Value as Json, json};
 use super::body::needed;
 use super::call::{Call, Reply};
 use super::catalog::ServerType;
-use super::effect::Effect;
+use super::effect::{Effect, settle};
 use super::refusal::Refusal;
 use super::state::{Image, Kind, Meta, Server, State, Status};
 use super::{groups, images, networks, servers, view};
@@ -67,8 +67,15 @@ pub(super) fn order(call: &Call<'_>, state: &mut State, id: u64, command: &str) 
     Ok(call.ordered(state, action))
 }
 
+/// Deletes a server: it is gone from the project at once, and its machine when the action ends. A deletion that fails or never
+/// ends leaves it there.
 pub(super) fn delete(call: &Call<'_>, state: &mut State, id: u64) -> (u16, Json) {
     let action = call.begin(state, "delete_server", (Kind::Server, id), &[], Effect::Delete);
+    if let Some(deletion) =
+        state.actions.get(&action).filter(|action| action.effect == Effect::Delete).cloned()
+    {
+        settle(state, &deletion);
+    }
     (200, json!({"action": call.action(state, action)}))
 }
 

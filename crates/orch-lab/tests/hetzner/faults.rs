@@ -19,6 +19,11 @@ async fn an_action_that_fails_has_had_no_effect() {
     let action = lab.order(&format!("{path}/actions/poweroff"), Json::Null).await;
     assert_eq!((&action["status"], &action["error"]["code"]), (&json!("error"), &json!("action_failed")));
     assert_eq!(lab.get(&path).await["server"]["status"], "running");
+    lab.fault(Rule::once(Fault::TaskFails).on("DELETE", "/servers"));
+    let kept = lab.ask("DELETE", &path, Json::Null).await.id("action");
+    assert_eq!(lab.get(&path).await["server"]["status"], "deleting");
+    assert_eq!(lab.end(kept).await["status"], "error");
+    assert_eq!(lab.get(&path).await["server"]["status"], "running");
     lab.fault(Rule::once(Fault::TaskFails));
     let said = lab.make("/servers", server("two", "fsn1")).await;
     let next = said.body["next_actions"][0]["id"].as_u64().unwrap();

@@ -1,6 +1,6 @@
 //! The life of a server, from its making to its end.
 
-use orch_lab::{Hetzner, HetznerSettings};
+use orch_lab::{Hetzner, HetznerSettings, Machines as _};
 use serde_json::{Value as Json, json};
 
 use crate::lab::{KEY, Lab};
@@ -55,9 +55,8 @@ async fn a_server_is_made_started_used_and_removed() {
 
     let deleted = lab.ask("DELETE", &path, Json::Null).await;
     assert_eq!(deleted.status, 200);
-    assert_eq!(lab.get(&path).await["server"]["status"], "deleting");
-    lab.end(deleted.id("action")).await;
-    assert_eq!(lab.ask("GET", &path, Json::Null).await.code(), (404, "not_found"));
+    assert_eq!(lab.ask("GET", &path, Json::Null).await.code(), (404, "not_found"), "at once");
+    assert_eq!(lab.end(deleted.id("action")).await["status"], "success");
     assert_eq!(lab.get("/primary_ips").await["primary_ips"], json!([]), "its addresses went with it");
 }
 
@@ -107,7 +106,7 @@ async fn what_is_protected_is_neither_deleted_nor_rebuilt() {
     assert_eq!(lab.ask("DELETE", &path, Json::Null).await.status, 200);
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread")]
 async fn of_many_that_make_one_name_at_once_one_does() {
     let lab = std::sync::Arc::new(Lab::new());
     let one = |lab: std::sync::Arc<Lab>| async move {
@@ -121,6 +120,24 @@ async fn of_many_that_make_one_name_at_once_one_does() {
     }
     statuses.sort_unstable();
     assert_eq!((statuses[0], &statuses[1..]), (201, &[409; 15][..]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_many_orders_to_one_server_at_once_one_is_taken() {
+    let lab = std::sync::Arc::new(Lab::new());
+    let path = format!("/servers/{}/actions/poweroff", lab.server("one", json!({})).await);
+    let tasks: Vec<_> = (0..16)
+        .map(|_| {
+            let (lab, path) = (lab.clone(), path.clone());
+            tokio::spawn(async move { lab.ask("POST", &path, Json::Null).await.status })
+        })
+        .collect();
+    let mut statuses = Vec::new();
+    for task in tasks {
+        statuses.push(task.await.unwrap());
+    }
+    statuses.sort_unstable();
+    assert_eq!((statuses[0], &statuses[1..]), (201, &[423; 15][..]));
 }
 
 #[tokio::test(start_paused = true)]
@@ -143,6 +160,14 @@ async fn a_project_that_was_killed_goes_on_with_its_actions() {
     assert_eq!(lab.end(said.id("action")).await["status"], "success");
     lab.end(said.body["next_actions"][0]["id"].as_u64().unwrap()).await;
     assert_eq!(lab.get(&format!("/servers/{}", said.id("server"))).await["server"]["status"], "running");
+    let machine = format!("server-{}", said.id("server"));
+    let deleted =
+        lab.ask("DELETE", &format!("/servers/{}", said.id("server")), Json::Null).await.id("action");
+    drop(lab);
+    assert!(machines.address(&machine).await.is_some(), "the machine was to be removed in the background");
+    let lab = Lab::with(keep);
+    assert_eq!(lab.end(deleted).await["status"], "success");
+    assert_eq!(machines.address(&machine).await, None);
     drop(lab);
     std::fs::write(&file, "not json").unwrap();
     let mut settings = HetznerSettings::new(machines, orch_lab::Faults::default());
