@@ -3,8 +3,7 @@
 //! A call is taken apart (`params`), its caller found out (`access`), its parameters checked (`schema`), and then it is one
 //! function (`routes`) over the whole state (`state`). What takes time is a task (`lab`), with the locks of the real one.
 
-// Every call has the type that the table of routes has, those too that cannot be refused.
-#![allow(clippy::unnecessary_wraps)]
+#![allow(clippy::unnecessary_wraps, reason = "calls have one type, those too that are never refused")]
 
 mod access;
 mod agent;

@@ -77,7 +77,7 @@ async fn a_token_that_expired_is_refused() {
 async fn a_role_says_less_than_administrator() {
     let user = ProxmoxToken::of_root("user", "1").with_roles(&[("/vms", "PVEVMUser")]);
     let world = world_with(|settings| settings.tokens.push(user));
-    world.clone(101, "web").await;
+    world.copy(101, "web").await;
     let user = world.by("authorization", "PVEAPIToken=root@pam!user=1");
     assert_eq!(user.task("POST", "/nodes/pve1/qemu/101/status/start", &[]).await, "OK");
     let said = user.ask("PUT", "/nodes/pve1/qemu/101/config", &[("memory", "4096")]).await;
@@ -92,7 +92,7 @@ async fn a_role_says_less_than_administrator() {
 #[tokio::test]
 async fn a_token_of_root_does_not_skip_locks() {
     let world = world();
-    world.clone(101, "web").await;
+    world.copy(101, "web").await;
     let said = world.ask("DELETE", "/nodes/pve1/qemu/101", &[("skiplock", "1")]).await;
     assert_eq!(
         (said.status, &said.body["errors"]["skiplock"]),

@@ -7,13 +7,13 @@ use serde_json::json;
 use crate::world::{World, world, world_with};
 
 /// A world that has read the description, if there is one.
-pub fn described() -> Option<World> {
+pub(crate) fn described() -> Option<World> {
     let beside = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data");
     let folder =
         std::env::var_os("ORCH_API_DESCRIPTIONS").map_or_else(|| PathBuf::from(beside), PathBuf::from);
     let file = folder.join("pve-api-9.0.3.json");
     if !file.exists() {
-        println!("skipped: the description of the Proxmox VE API is not at hand");
+        eprintln!("skipped: the description of the Proxmox VE API is not at hand");
         return None;
     }
     Some(world_with(|settings| settings.description = Some(file)))

@@ -14,7 +14,7 @@ async fn a_task_can_fail_without_having_done_anything() {
     let end = world.task("POST", "/nodes/pve1/qemu/9000/clone", &[("newid", "101")]).await;
     assert!(end.contains("failed: exit code 1"), "{end}");
     assert_eq!(world.ask("GET", "/nodes/pve1/qemu/101/config", &[]).await.status, 500);
-    world.clone(101, "web").await;
+    world.copy(101, "web").await;
 }
 
 #[tokio::test]
@@ -40,7 +40,7 @@ async fn a_task_can_go_on_for_ever_until_it_is_stopped() {
 #[tokio::test]
 async fn a_lock_can_be_out_of_reach() {
     let world = world();
-    world.clone(101, "web").await;
+    world.copy(101, "web").await;
     world.faults.add(Rule::once(Fault::LockTimeout).on("POST", "/status/start"));
     let end = world.task("POST", "/nodes/pve1/qemu/101/status/start", &[]).await;
     assert_eq!(end, "can't lock file '/var/lock/qemu-server/lock-101.conf' - got timeout");
@@ -62,7 +62,7 @@ async fn a_stranger_can_be_quicker() {
 #[tokio::test]
 async fn an_agent_can_be_silent_a_privilege_gone_and_memory_short() {
     let world = world();
-    world.clone(101, "web").await;
+    world.copy(101, "web").await;
     world.faults.add(Rule::once(Fault::OutOfStock));
     let end = world.task("POST", "/nodes/pve1/qemu/101/status/start", &[]).await;
     assert!(end.contains("Cannot allocate memory"), "{end}");

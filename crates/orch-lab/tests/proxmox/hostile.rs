@@ -142,7 +142,7 @@ const VALUES: &[&str] = &[
 #[tokio::test]
 async fn no_question_is_too_strange() {
     let world = world();
-    world.clone(101, "web").await;
+    world.copy(101, "web").await;
     let mut dice = Dice(7);
     for _ in 0..6000 {
         let path: Vec<&str> = (0..dice.roll(8)).map(|_| dice.pick(PARTS)).collect();

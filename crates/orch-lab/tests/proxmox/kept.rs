@@ -17,7 +17,7 @@ fn everything_is_remembered_and_a_task_of_a_dead_daemon_ended_in_an_unexpected_w
     let first = tokio::runtime::Runtime::new().unwrap();
     let upid = first.block_on(async {
         let world = at(&path);
-        world.clone(101, "web").await;
+        world.copy(101, "web").await;
         let file = path.clone();
         let slow = world_with(|settings| {
             settings.state = Some(file);

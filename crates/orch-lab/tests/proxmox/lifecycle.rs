@@ -51,7 +51,7 @@ async fn a_machine_is_made_from_an_image_started_found_and_removed_without_a_tra
 #[tokio::test]
 async fn a_linked_clone_stands_on_its_template_and_a_full_one_by_itself() {
     let world = world();
-    world.clone(101, "linked").await;
+    world.copy(101, "linked").await;
     let pairs = [("newid", "102"), ("name", "full"), ("full", "1"), ("storage", "local-zfs")];
     assert_eq!(world.task("POST", "/nodes/pve1/qemu/9000/clone", &pairs).await, "OK");
     let disk = |vmid: u32| {
@@ -72,7 +72,7 @@ async fn a_linked_clone_stands_on_its_template_and_a_full_one_by_itself() {
 #[tokio::test]
 async fn a_machine_becomes_a_template_and_is_not_started() {
     let world = world();
-    world.clone(101, "web").await;
+    world.copy(101, "web").await;
     assert_eq!(world.task("POST", "/nodes/pve1/qemu/101/template", &[]).await, "OK");
     assert_eq!(world.get("/nodes/pve1/qemu/101/config").await["template"], 1);
     let said = world.ask("POST", "/nodes/pve1/qemu/101/status/start", &[]).await;
@@ -83,7 +83,7 @@ async fn a_machine_becomes_a_template_and_is_not_started() {
 #[tokio::test]
 async fn a_disk_does_not_shrink() {
     let world = world();
-    world.clone(101, "web").await;
+    world.copy(101, "web").await;
     let said = world.ask("PUT", "/nodes/pve1/qemu/101/resize", &[("disk", "scsi0"), ("size", "1G")]).await;
     assert_eq!((said.status, said.reason.as_str()), (500, "shrinking disks is not supported"));
 }
@@ -91,7 +91,7 @@ async fn a_disk_does_not_shrink() {
 #[tokio::test]
 async fn what_a_running_machine_cannot_take_waits_for_its_next_start() {
     let world = world();
-    world.clone(101, "web").await;
+    world.copy(101, "web").await;
     world.start(101).await;
     let path = "/nodes/pve1/qemu/101/config";
     world.data("PUT", path, &[("memory", "2048"), ("tags", "new")]).await;
@@ -105,7 +105,7 @@ async fn what_a_running_machine_cannot_take_waits_for_its_next_start() {
 #[tokio::test]
 async fn a_configuration_that_changed_meanwhile_is_not_overwritten() {
     let world = world();
-    world.clone(101, "web").await;
+    world.copy(101, "web").await;
     let path = "/nodes/pve1/qemu/101/config";
     let digest = world.get(path).await["digest"].as_str().unwrap().to_owned();
     world.data("PUT", path, &[("tags", "a"), ("digest", &digest)]).await;
@@ -130,7 +130,7 @@ async fn a_disk_that_is_taken_out_is_kept_and_leaks_unless_somebody_looks() {
 async fn a_node_starts_no_more_than_fits() {
     let world = world_with(|settings| settings.memory = 1 << 30);
     for vmid in [101, 102, 103] {
-        world.clone(vmid, "web").await;
+        world.copy(vmid, "web").await;
     }
     world.start(101).await;
     world.start(102).await;
@@ -146,7 +146,7 @@ async fn a_node_starts_no_more_than_fits() {
 #[tokio::test]
 async fn a_snapshot_brings_a_configuration_back() {
     let world = world();
-    world.clone(101, "web").await;
+    world.copy(101, "web").await;
     let path = "/nodes/pve1/qemu/101/snapshot";
     assert_eq!(world.task("POST", path, &[("snapname", "before")]).await, "OK");
     world.data("PUT", "/nodes/pve1/qemu/101/config", &[("tags", "after")]).await;

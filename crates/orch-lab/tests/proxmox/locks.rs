@@ -49,7 +49,8 @@ async fn a_machine_that_is_being_cloned_has_a_lock_and_nothing_else() {
         tokio::time::sleep(Duration::from_millis(1)).await;
     };
     let keys: Vec<&String> = config.as_object().unwrap().keys().collect();
-    assert_eq!((keys, &config["lock"]), (vec!["digest", "lock"], &"clone".into()));
+    assert_eq!(keys, ["digest", "lock"]);
+    assert_eq!(config["lock"], "clone");
     let said = world.ask("PUT", path, &[("tags", "mine")]).await;
     assert_eq!((said.status, said.reason.as_str()), (500, "VM is locked (clone)"));
     world.data("DELETE", &format!("/nodes/pve1/tasks/{}", upid.as_str().unwrap()), &[]).await;
@@ -76,7 +77,7 @@ async fn a_task_that_waits_too_long_for_a_machine_gives_up() {
         ..ProxmoxTimings::quick()
     };
     let world = world_with(|settings| settings.timings = quick);
-    world.clone(101, "web").await;
+    world.copy(101, "web").await;
     world.start(101).await;
     let first = world.data("POST", "/nodes/pve1/qemu/101/status/stop", &[]).await;
     tokio::time::sleep(Duration::from_millis(5)).await;

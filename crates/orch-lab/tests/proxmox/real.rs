@@ -45,7 +45,7 @@ async fn a_clone_of_nothing_is_refused() {
 #[tokio::test]
 async fn a_running_machine_is_not_destroyed() {
     let world = world();
-    world.clone(101, "web").await;
+    world.copy(101, "web").await;
     world.start(101).await;
     let said = world.ask("DELETE", "/nodes/pve1/qemu/101", &[]).await;
     assert_eq!((said.status, said.reason.as_str()), (500, "VM 101 is running - destroy failed"));
@@ -54,7 +54,7 @@ async fn a_running_machine_is_not_destroyed() {
 #[tokio::test]
 async fn a_clone_to_a_taken_id_is_refused() {
     let world = world();
-    world.clone(101, "web").await;
+    world.copy(101, "web").await;
     let said = world.ask("POST", "/nodes/pve1/qemu/9000/clone", &[("newid", "101")]).await;
     let words = "unable to create VM 101: config file already exists";
     assert_eq!((said.status, said.reason.as_str()), (500, words));
@@ -78,7 +78,7 @@ async fn the_next_id_is_text_and_kept_for_nobody() {
     let world = world();
     assert_eq!(world.get("/cluster/nextid").await, json!("100"));
     assert_eq!(world.get("/cluster/nextid").await, json!("100"));
-    world.clone(100, "web").await;
+    world.copy(100, "web").await;
     assert_eq!(world.get("/cluster/nextid").await, json!("101"));
 }
 
@@ -93,7 +93,7 @@ async fn asking_whether_a_taken_id_is_free_is_a_400() {
 #[tokio::test]
 async fn a_second_start_fails_in_its_task_and_a_second_stop_does_not() {
     let world = world();
-    world.clone(102, "web").await;
+    world.copy(102, "web").await;
     assert_eq!(world.task("POST", "/nodes/pve1/qemu/102/status/stop", &[]).await, "OK");
     world.start(102).await;
     assert_eq!(world.task("POST", "/nodes/pve1/qemu/102/status/start", &[]).await, "VM 102 already running");
@@ -102,7 +102,7 @@ async fn a_second_start_fails_in_its_task_and_a_second_stop_does_not() {
 #[tokio::test]
 async fn a_machine_without_agent_and_power_button_does_not_shut_down() {
     let world = world();
-    world.clone(101, "web").await;
+    world.copy(101, "web").await;
     world.data("PUT", "/nodes/pve1/qemu/101/config", &[("acpi", "0"), ("delete", "agent")]).await;
     world.start(101).await;
     let path = "/nodes/pve1/qemu/101/status/shutdown";
@@ -114,7 +114,7 @@ async fn a_machine_without_agent_and_power_button_does_not_shut_down() {
 #[tokio::test]
 async fn an_agent_that_is_down_is_a_500() {
     let world = world_with(|settings| settings.timings.agent = Duration::from_hours(1));
-    world.clone(101, "web").await;
+    world.copy(101, "web").await;
     world.start(101).await;
     let path = "/nodes/pve1/qemu/101/agent/network-get-interfaces";
     let said = world.ask("GET", path, &[]).await;
@@ -155,7 +155,7 @@ async fn a_token_of_root_does_not_import_from_a_path() {
 #[tokio::test]
 async fn a_plus_that_is_not_encoded_is_not_a_size() {
     let world = world();
-    world.clone(101, "web").await;
+    world.copy(101, "web").await;
     let mut asked = world.asked("PUT", "/nodes/pve1/qemu/101/resize", &[]);
     asked.body = b"disk=scsi0&size=+1G".to_vec();
     let said: crate::world::Said = orch_lab::Api::answer(&*world.pve, asked).await.into();
@@ -172,7 +172,7 @@ async fn a_plus_that_is_not_encoded_is_not_a_size() {
 #[tokio::test]
 async fn keys_are_encoded_twice() {
     let world = world();
-    world.clone(101, "web").await;
+    world.copy(101, "web").await;
     let (path, key) = ("/nodes/pve1/qemu/101/config", "ssh-ed25519 AAAA+b/c= me@home");
     let said = world.ask("PUT", path, &[("sshkeys", key)]).await;
     let why = format!("invalid format - invalid urlencoded string: {key}\n");
@@ -219,7 +219,7 @@ async fn the_cluster_knows_little_of_a_machine_until_its_node_has_reported() {
 #[tokio::test]
 async fn a_posted_configuration_is_a_task_and_a_put_one_is_nothing() {
     let world = world();
-    world.clone(101, "web").await;
+    world.copy(101, "web").await;
     let path = "/nodes/pve1/qemu/101/config";
     assert!(world.data("POST", path, &[("memory", "256")]).await.as_str().unwrap().starts_with("UPID:pve1:"));
     assert_eq!(world.data("PUT", path, &[("cores", "2")]).await, json!(null));
@@ -228,7 +228,7 @@ async fn a_posted_configuration_is_a_task_and_a_put_one_is_nothing() {
 #[tokio::test]
 async fn types_are_as_mixed_as_the_real_ones() {
     let world = world();
-    world.clone(101, "web").await;
+    world.copy(101, "web").await;
     world.data("PUT", "/nodes/pve1/qemu/101/config", &[("memory", "128"), ("kvm", "off")]).await;
     let config = world.get("/nodes/pve1/qemu/101/config").await;
     assert_eq!((&config["memory"], &config["kvm"], &config["cores"]), (&json!("128"), &json!(0), &json!(1)));

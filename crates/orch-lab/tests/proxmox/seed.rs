@@ -131,7 +131,7 @@ async fn an_image_of_a_real_tool_is_read() {
         .into_iter()
         .find(|tool| std::process::Command::new(tool).arg("--version").output().is_ok());
     let Some(tool) = tool else {
-        println!("skipped: no tool that makes images is here");
+        eprintln!("skipped: no tool that makes images is here");
         return;
     };
     let folder = tempfile::tempdir().unwrap();
@@ -159,7 +159,7 @@ async fn a_file_of_ones_own_takes_the_place_of_the_options() {
     let path = folder.path().to_owned();
     std::fs::create_dir(path.join("snippets")).unwrap();
     let world = world_with(|settings| settings.storages[0].folder = Some(path.clone()));
-    world.clone(101, "web").await;
+    world.copy(101, "web").await;
     let pairs =
         [("cicustom", "user=local:snippets/user.yaml"), ("ciuser", "me"), ("sshkeys", "ssh-ed25519%20A")];
     world.data("PUT", "/nodes/pve1/qemu/101/config", &pairs).await;

@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::world::{Said, World, world, world_with};
 
 /// Sends a file as a form of parts.
-pub async fn upload(world: &World, content: &str, name: &str, bytes: &[u8]) -> Said {
+pub(crate) async fn upload(world: &World, content: &str, name: &str, bytes: &[u8]) -> Said {
     let mut body = Vec::new();
     for (field, value) in [("content", content.as_bytes()), ("filename", bytes)] {
         let file = if field == "filename" { format!("; filename=\"{name}\"") } else { String::new() };
@@ -71,7 +71,7 @@ async fn a_strict_world_has_only_the_images_that_were_put_there() {
         settings.strict_volumes = true;
         settings.volumes.insert("local:import/known.qcow2".into(), 1 << 30);
     });
-    let create = |vmid, image: &str| {
+    let create = |vmid: &'static str, image: &str| {
         let disk = format!("local-zfs:0,import-from=local:import/{image}.qcow2");
         let world = world.clone();
         async move { world.task("POST", "/nodes/pve1/qemu", &[("vmid", vmid), ("scsi0", &disk)]).await }

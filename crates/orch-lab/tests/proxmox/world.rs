@@ -12,14 +12,14 @@ use orch_lab::{
 };
 use serde_json::Value as Json;
 
-pub const TOKEN: &str = "PVEAPIToken=root@pam!lab=0123";
+pub(crate) const TOKEN: &str = "PVEAPIToken=root@pam!lab=0123";
 
 /// Machines on paper that remember what they were given.
 #[derive(Default)]
-pub struct Recorder {
+pub(crate) struct Recorder {
     paper: Paper,
-    pub given: Mutex<Vec<FirstBoot>>,
-    pub made: Mutex<Vec<Wanted>>,
+    pub(crate) given: Mutex<Vec<FirstBoot>>,
+    pub(crate) made: Mutex<Vec<Wanted>>,
 }
 
 #[async_trait]
@@ -50,19 +50,19 @@ impl Machines for Recorder {
 }
 
 #[derive(Clone)]
-pub struct World {
-    pub pve: Arc<Proxmox>,
-    pub faults: Faults,
-    pub machines: Arc<Recorder>,
-    pub headers: BTreeMap<String, String>,
+pub(crate) struct World {
+    pub(crate) pve: Arc<Proxmox>,
+    pub(crate) faults: Faults,
+    pub(crate) machines: Arc<Recorder>,
+    pub(crate) headers: BTreeMap<String, String>,
 }
 
-pub fn world() -> World {
+pub(crate) fn world() -> World {
     world_with(|_| {})
 }
 
 /// A world with one template, 9000, and a token of root.
-pub fn world_with(change: impl FnOnce(&mut ProxmoxSettings)) -> World {
+pub(crate) fn world_with(change: impl FnOnce(&mut ProxmoxSettings)) -> World {
     let (faults, machines) = (Faults::default(), Arc::new(Recorder::default()));
     let mut settings =
         ProxmoxSettings::new("pve1", Arc::clone(&machines) as Arc<dyn Machines>, faults.clone());
@@ -74,14 +74,14 @@ pub fn world_with(change: impl FnOnce(&mut ProxmoxSettings)) -> World {
     World { pve, faults, machines, headers: BTreeMap::from([("authorization".into(), TOKEN.into())]) }
 }
 
-pub fn encode(text: &str) -> String {
+pub(crate) fn encode(text: &str) -> String {
     let keep = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
     text.bytes()
         .map(|byte| if keep(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
         .collect()
 }
 
-pub fn form(pairs: &[(&str, &str)]) -> String {
+pub(crate) fn form(pairs: &[(&str, &str)]) -> String {
     pairs
         .iter()
         .map(|(name, value)| format!("{}={}", encode(name), encode(value)))
@@ -91,10 +91,10 @@ pub fn form(pairs: &[(&str, &str)]) -> String {
 
 /// What was said: status, reason, body.
 #[derive(Debug)]
-pub struct Said {
-    pub status: u16,
-    pub reason: String,
-    pub body: Json,
+pub(crate) struct Said {
+    pub(crate) status: u16,
+    pub(crate) reason: String,
+    pub(crate) body: Json,
 }
 
 impl From<Answer> for Said {
@@ -106,11 +106,11 @@ impl From<Answer> for Said {
 
 impl World {
     /// The same world, asked by somebody else.
-    pub fn by(&self, name: &str, value: &str) -> Self {
+    pub(crate) fn by(&self, name: &str, value: &str) -> Self {
         Self { headers: BTreeMap::from([(name.into(), value.into())]), ..self.clone() }
     }
 
-    pub fn asked(&self, method: &str, path: &str, pairs: &[(&str, &str)]) -> Asked {
+    pub(crate) fn asked(&self, method: &str, path: &str, pairs: &[(&str, &str)]) -> Asked {
         let text = form(pairs);
         let (path, query) = path.split_once('?').unwrap_or((path, ""));
         let is_body = method == "POST" || method == "PUT";
@@ -123,29 +123,29 @@ impl World {
         }
     }
 
-    pub async fn ask(&self, method: &str, path: &str, pairs: &[(&str, &str)]) -> Said {
+    pub(crate) async fn ask(&self, method: &str, path: &str, pairs: &[(&str, &str)]) -> Said {
         self.pve.answer(self.asked(method, path, pairs)).await.into()
     }
 
     /// The data of an answer that must be one.
-    pub async fn data(&self, method: &str, path: &str, pairs: &[(&str, &str)]) -> Json {
+    pub(crate) async fn data(&self, method: &str, path: &str, pairs: &[(&str, &str)]) -> Json {
         let said = self.ask(method, path, pairs).await;
         assert_eq!(said.status, 200, "{method} {path}: {said:?}");
         said.body["data"].clone()
     }
 
-    pub async fn get(&self, path: &str) -> Json {
+    pub(crate) async fn get(&self, path: &str) -> Json {
         self.data("GET", path, &[]).await
     }
 
     /// What the task of a call ended with.
-    pub async fn task(&self, method: &str, path: &str, pairs: &[(&str, &str)]) -> String {
+    pub(crate) async fn task(&self, method: &str, path: &str, pairs: &[(&str, &str)]) -> String {
         let upid = self.data(method, path, pairs).await;
         self.end_of(upid.as_str().unwrap()).await
     }
 
     /// Waits for a task.
-    pub async fn end_of(&self, upid: &str) -> String {
+    pub(crate) async fn end_of(&self, upid: &str) -> String {
         let path = format!("/nodes/pve1/tasks/{upid}/status");
         let wait = async {
             loop {
@@ -160,13 +160,13 @@ impl World {
     }
 
     /// Makes a machine from the template.
-    pub async fn clone(&self, vmid: u32, name: &str) {
+    pub(crate) async fn copy(&self, vmid: u32, name: &str) {
         let pairs = [("newid", vmid.to_string()), ("name", name.to_owned())];
         let pairs: Vec<(&str, &str)> = pairs.iter().map(|(name, value)| (*name, value.as_str())).collect();
         assert_eq!(self.task("POST", "/nodes/pve1/qemu/9000/clone", &pairs).await, "OK");
     }
 
-    pub async fn start(&self, vmid: u32) {
+    pub(crate) async fn start(&self, vmid: u32) {
         assert_eq!(self.task("POST", &format!("/nodes/pve1/qemu/{vmid}/status/start"), &[]).await, "OK");
     }
 }
