@@ -9,13 +9,15 @@ use super::state::{Action, Kind, State};
 use super::{catalog, view};
 use crate::faults::Fault;
 
+/// Collections that are always empty here; what the real API has in them, the lab does not know.
+const EMPTY: [&str; 3] = ["floating_ips", "load_balancers", "certificates"];
+
 pub(super) fn route(call: &Call<'_>, path: &[String], state: &mut State) -> Reply {
     let path: Vec<&str> = path.iter().map(String::as_str).collect();
     match (call.asked.method.as_str(), path.as_slice()) {
         ("GET", path) => read(call, path, state),
         (_, [collection, ..]) if Kind::of_collection(collection).is_none() => {
-            let is_known = catalog::offered(collection).is_some();
-            Err(if is_known { Refusal::unsupported() } else { Refusal::no_such_path() })
+            Err(if EMPTY.contains(collection) { Refusal::unsupported() } else { Refusal::no_such_path() })
         }
         (method, [collection, rest @ ..]) => {
             let kind = Kind::of_collection(collection).ok_or_else(Refusal::no_such_path)?;
@@ -59,7 +61,7 @@ fn read(call: &Call<'_>, path: &[&str], state: &State) -> Reply {
         }
         [collection, "actions", rest @ ..] => {
             let kind = Kind::of_collection(collection);
-            if kind.is_none() && !["floating_ips", "load_balancers", "certificates"].contains(collection) {
+            if kind.is_none() && !EMPTY.contains(collection) {
                 return Err(Refusal::no_such_path());
             }
             actions(call, state, rest, |action| kind.is_some_and(|kind| is_of(action, kind)))
