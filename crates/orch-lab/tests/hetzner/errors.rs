@@ -35,6 +35,8 @@ async fn what_does_not_exist_is_not_found() {
     assert_eq!(lab.ask("DELETE", "/servers/1", Json::Null).await.code(), (404, "not_found"));
     assert_eq!(lab.ask("POST", "/servers/1/actions/poweron", Json::Null).await.code(), (404, "not_found"));
     assert_eq!(lab.ask("POST", "/servers/1/actions", Json::Null).await.code(), (404, "not_found"));
+    let place = lab.ask("DELETE", "/locations/1", Json::Null).await;
+    assert_eq!(place.code(), (404, "not_found"), "nobody removes a place");
     let server = lab.server("one", json!({})).await;
     assert_eq!(
         lab.ask("POST", &format!("/servers/{server}/actions/fly"), Json::Null).await.code(),
