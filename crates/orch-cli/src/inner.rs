@@ -10,8 +10,13 @@ use orch_providers::local;
 /// Does what the arguments ask of another face than the command line's, if they do.
 pub(crate) fn face(mut args: impl Iterator<Item = OsString>) -> Option<ExitCode> {
     let program = args.next()?;
-    if Path::new(&program).file_name().is_some_and(|name| name == "orch-node") {
+    let name = Path::new(&program).file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    // Where it was brought to a node, its name says what is in it too.
+    if name == "orch-node" || name.starts_with("orch-node-") {
         return Some(orch_node::command(args));
+    }
+    if orch_lab::is_tool(name) {
+        return Some(orch_lab::tool(name, args));
     }
     match args.next()?.to_str()? {
         "node" => Some(orch_node::command(args)),

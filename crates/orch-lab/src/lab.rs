@@ -27,6 +27,8 @@ use crate::state;
 /// What the node of a Proxmox VE box is called, and where its disks are.
 const NODE: &str = "pve";
 const DATASTORE: &str = "local-lvm";
+/// Where machines of this computer have the program that configures them.
+const NODE_PROGRAM: &str = "/run/orch/orch-node";
 
 /// A lab cannot be had.
 #[derive(Debug, Error)]
@@ -222,20 +224,23 @@ impl Plot<'_> {
             endpoint: format!("https://{at}"),
             fingerprint: certificate.fingerprint(),
             token: token.clone(),
-            node: is_proxmox.then(|| NODE.to_owned()),
-            datastore: is_proxmox.then(|| DATASTORE.to_owned()),
+            node: is_proxmox.then(|| self.host.node.clone().unwrap_or_else(|| NODE.to_owned())),
+            datastore: is_proxmox
+                .then(|| self.host.datastore.clone().unwrap_or_else(|| DATASTORE.to_owned())),
+            node_program: local.as_ref().map(|_| NODE_PROGRAM.to_owned()),
         };
         let faults = Faults::default();
         let parts = ApiParts {
             host: self.host.clone(),
             machines: Arc::clone(&machines),
             local: local.clone(),
-            state_file: folder.join("api.json"),
+            folder: folder.clone(),
             token,
             node: shown.node.clone(),
             datastore: shown.datastore.clone(),
             faults: faults.clone(),
-            description: self.settings.descriptions.get(name_of(kind)).cloned(),
+            description: self.description(),
+            quick: self.settings.quick,
         };
         let failed = |source| LabError::Machines { host: name.clone(), source };
         let api = make(parts).map_err(failed)?;
@@ -247,6 +252,12 @@ impl Plot<'_> {
         let serving = Serving::begin(listener, &certificate, api, settings)
             .map_err(|source| LabError::Serve { host: name.clone(), source })?;
         Ok((Host { faults, serving, machines, local }, shown))
+    }
+
+    /// The published description of its API, where it is at hand.
+    fn description(&self) -> Option<PathBuf> {
+        let file = self.settings.descriptions.as_ref()?.join(self.host.kind.description());
+        file.exists().then_some(file)
     }
 
     fn listen(&self, at: SocketAddr) -> Result<TcpListener, LabError> {
@@ -284,11 +295,4 @@ pub(crate) fn read_identity(folder: &LabFolder) -> Result<Identity, LabError> {
     let read = state::read(&folder.identity()).map_err(LabError::file(folder.identity()))?;
     let new = || Identity { lab: Uuid::new_v4(), tokens: BTreeMap::new(), ports: BTreeMap::new() };
     Ok(read.unwrap_or_else(new))
-}
-
-const fn name_of(kind: HostKind) -> &'static str {
-    match kind {
-        HostKind::Proxmox => "proxmox",
-        HostKind::Hetzner => "hetzner",
-    }
 }

@@ -54,6 +54,19 @@ pub struct LabFileHost {
     /// Proxmox: where disks are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub datastore: Option<String>,
+    /// Where its machines have the `orch-node` program, where they are more than paper.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node_program: Option<String>,
+}
+
+impl LabFileHost {
+    /// The address of its API as a host's file has it.
+    pub fn address(&self) -> String {
+        match self.kind {
+            HostKind::Proxmox => self.endpoint.clone(),
+            HostKind::Hetzner => format!("{}/v1", self.endpoint),
+        }
+    }
 }
 
 /// A lab, as it says itself.

@@ -11,6 +11,7 @@ mod daemon;
 mod exchange;
 mod faults;
 mod hetzner;
+mod hosting;
 mod lab;
 mod lab_file;
 mod listen;
@@ -26,10 +27,13 @@ mod told;
 pub use addresses::{AddressError, Addresses};
 pub use apis::{ApiParts, MakeApi};
 pub use certificate::{Certificate, CertificateError};
-pub use daemon::{HELPER, HostStatus, LabStatus, Request, Up, ask, down, helper, read, status, up};
+pub use daemon::{
+    HELPER, HostStatus, LabStatus, Request, Up, ask, down, helper, machines_of, read, status, up,
+};
 pub use exchange::{Answer, Api, Asked};
 pub use faults::{Fault, Faults, Rule};
 pub use hetzner::{Hetzner, HetznerSettings};
+pub use hosting::{is_tool, tool};
 pub use lab::{Lab, LabError};
 pub use lab_file::{LabFile, LabFileHost, Token};
 pub use local_machines::{LocalMachines, LocalMachinesSettings};

@@ -47,6 +47,8 @@ pub struct FirstBoot {
     pub instance: String,
     /// The name that it gives itself.
     pub hostname: String,
+    /// What the maker of its image says is to be done first, as cloud-init takes it; empty where there is nothing.
+    pub vendor_data: Vec<u8>,
     /// What the user says is to be done, as cloud-init takes it; empty where there is nothing.
     pub user_data: Vec<u8>,
     /// The account that the platform prepares, where it prepares one.

@@ -18,6 +18,22 @@ pub enum HostKind {
 }
 
 impl HostKind {
+    /// Its name, for people.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Proxmox => "Proxmox VE",
+            Self::Hetzner => "Hetzner Cloud",
+        }
+    }
+
+    /// What the file with its published description is called.
+    pub(crate) const fn description(self) -> &'static str {
+        match self {
+            Self::Proxmox => "pve-api-9.0.3.json",
+            Self::Hetzner => "hcloud-openapi.json",
+        }
+    }
+
     /// Where the real one is served.
     pub const fn port(self) -> u16 {
         match self {
@@ -40,12 +56,33 @@ pub struct LabHost {
     /// programs.
     #[serde(default)]
     pub images: BTreeMap<String, String>,
+    /// Proxmox: what its node is called.
+    #[serde(default)]
+    pub node: Option<String>,
+    /// Proxmox: where disks go.
+    #[serde(default)]
+    pub datastore: Option<String>,
+    /// Proxmox: what machines are attached to.
+    #[serde(default)]
+    pub bridge: Option<String>,
+    /// Proxmox: where snippets go.
+    #[serde(default)]
+    pub snippets: Option<String>,
 }
 
 impl LabHost {
     /// A host at the usual port, all of whose images are made from this machine's own programs.
     pub const fn new(name: HostName, kind: HostKind) -> Self {
-        Self { name, kind, port: kind.port(), images: BTreeMap::new() }
+        Self {
+            name,
+            kind,
+            port: kind.port(),
+            images: BTreeMap::new(),
+            node: None,
+            datastore: None,
+            bridge: None,
+            snippets: None,
+        }
     }
 }
 
@@ -62,11 +99,13 @@ pub struct LabSettings {
     pub latency: Duration,
     /// Whether machines exist on paper alone.
     pub paper: bool,
+    /// Whether tasks take no longer than they must, and not as long as they were seen to take at the real ones.
+    pub quick: bool,
     /// At which ports of their addresses machines answer.
     pub ports: Vec<u16>,
-    /// The published descriptions of the APIs, where they are at hand, by what they describe.
+    /// A folder with the published descriptions of the APIs, where they are at hand: what these would refuse is refused.
     #[serde(default)]
-    pub descriptions: BTreeMap<String, PathBuf>,
+    pub descriptions: Option<PathBuf>,
     /// How long the lab may take to come up, and to go down.
     pub patience: Duration,
 }
@@ -81,8 +120,9 @@ impl LabSettings {
             hosts: vec![host("pve", HostKind::Proxmox), host("cloud", HostKind::Hetzner)],
             latency: Duration::ZERO,
             paper: false,
+            quick: false,
             ports: vec![22, 2222],
-            descriptions: BTreeMap::new(),
+            descriptions: None,
             patience: Duration::from_secs(30),
         }
     }

@@ -52,6 +52,7 @@ impl Scene {
     /// What a machine is given: the key of this scene for root, and this user data.
     pub(crate) fn first(&self, instance: &str, user_data: impl Into<Vec<u8>>) -> FirstBoot {
         FirstBoot {
+            vendor_data: Vec::new(),
             instance: instance.into(),
             hostname: "web01".into(),
             user_data: user_data.into(),

@@ -11,8 +11,13 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use orch_model::{HostName, UserName};
+use orch_providers::local::Setup;
+use orch_run::StateDir;
+
 use crate::lab::LabError;
 use crate::lab_file::{LabFile, LabFolder};
+use crate::settings::LabSettings;
 use crate::state;
 use crate::told::told;
 pub use ask::{Request, ask, status};
@@ -28,6 +33,21 @@ pub fn read(folder: &Path) -> Result<LabFile, LabError> {
     let folder = LabFolder::at(folder);
     let file = state::read(&folder.file()).map_err(LabError::file(folder.file()))?;
     file.ok_or_else(|| LabError::None(folder.path().to_owned()))
+}
+
+/// The machines behind a host, for those who listen to them in their own network; nothing where they are paper.
+pub fn machines_of(folder: &Path, host: &HostName, program: &Path) -> Option<Setup> {
+    let folder = LabFolder::at(folder);
+    let settings: LabSettings = state::read(&folder.settings()).ok()??;
+    let place = folder.host(host);
+    (!settings.paper).then(|| Setup {
+        host: host.clone(),
+        state: StateDir::locate(Some(&place)).expect("a folder that is named is found"),
+        site: place.clone(),
+        user: UserName::root(),
+        program: program.to_owned(),
+        reach: None,
+    })
 }
 
 /// Is the lab's own process, for the folder that the arguments name, until it is told to end.

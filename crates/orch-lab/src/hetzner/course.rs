@@ -92,6 +92,7 @@ impl Inner {
             times => format!("{number}-{times}"),
         };
         let first = FirstBoot {
+            vendor_data: Vec::new(),
             instance,
             hostname: server.meta.name.clone(),
             user_data: server.user_data.clone().into_bytes(),

@@ -109,6 +109,17 @@ impl LocalMachines {
         listened.map_err(|error| Trouble(format!("nobody can listen inside of machine `{id}`: {error}")))
     }
 
+    /// What a machine is made from, as the API calls it.
+    pub(crate) fn image(&self, id: &str) -> Option<String> {
+        self.shared.book.find(&self.key(id)).map(|kept| kept.image)
+    }
+
+    /// The machines that are here, and not inside of others here.
+    pub(crate) fn ids(&self) -> Vec<String> {
+        let here = self.shared.book.keys().into_iter().filter(|key| key.around() == self.around);
+        here.filter_map(|key| key.as_str().rsplit('/').next().map(str::to_owned)).collect()
+    }
+
     fn key(&self, id: &str) -> Key {
         Key::of(self.around.as_ref(), id)
     }

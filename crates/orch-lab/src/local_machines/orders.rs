@@ -103,6 +103,7 @@ impl Shared {
             "hostname": first.hostname,
             "user": first.user,
             "keys": first.keys,
+            "vendor_data": String::from_utf8_lossy(&first.vendor_data),
             "user_data": String::from_utf8_lossy(&first.user_data),
         });
         let target = Target {

@@ -55,7 +55,14 @@ pub(super) fn first_boot(lab: &Lab, vmid: u32, guest: &Guest) -> Result<FirstBoo
 /// Nothing but a name. The life is the one of the guest itself.
 fn bare(vmid: u32, guest: &Guest, keys: Vec<String>) -> FirstBoot {
     let instance = format!("{vmid}-{}", guest.made);
-    FirstBoot { instance, hostname: hostname(vmid, guest), user_data: Vec::new(), user: None, keys }
+    FirstBoot {
+        instance,
+        hostname: hostname(vmid, guest),
+        vendor_data: Vec::new(),
+        user_data: Vec::new(),
+        user: None,
+        keys,
+    }
 }
 
 fn hostname(vmid: u32, guest: &Guest) -> String {
@@ -69,7 +76,7 @@ fn from_seed(vmid: u32, guest: &Guest, mut seed: Iso) -> FirstBoot {
     let instance = meta.get("instance-id").cloned().unwrap_or_else(|| derived(&user_data, &network));
     let named = meta.get("local-hostname").or_else(|| meta.get("hostname")).cloned();
     let hostname = named.unwrap_or_else(|| hostname(vmid, guest));
-    FirstBoot { instance, hostname, user_data, user: None, keys: Vec::new() }
+    FirstBoot { instance, hostname, vendor_data: Vec::new(), user_data, user: None, keys: Vec::new() }
 }
 
 fn from_options(lab: &Lab, vmid: u32, guest: &Guest) -> Result<FirstBoot, String> {
@@ -88,11 +95,25 @@ fn from_options(lab: &Lab, vmid: u32, guest: &Guest) -> Result<FirstBoot, String
     let hostname = hostname(vmid, guest);
     // A file of one's own takes the place of everything that the options would have said.
     let mut first = if let Some(user_data) = file("user")? {
-        FirstBoot { instance: String::new(), hostname, user_data, user: None, keys: Vec::new() }
+        FirstBoot {
+            instance: String::new(),
+            hostname,
+            vendor_data: Vec::new(),
+            user_data,
+            user: None,
+            keys: Vec::new(),
+        }
     } else {
         let keys = decode(&option("sshkeys").unwrap_or_default());
         let keys = keys.lines().filter(|key| !key.trim().is_empty()).map(str::to_owned).collect();
-        FirstBoot { instance: String::new(), hostname, user_data: Vec::new(), user: option("ciuser"), keys }
+        FirstBoot {
+            instance: String::new(),
+            hostname,
+            vendor_data: Vec::new(),
+            user_data: Vec::new(),
+            user: option("ciuser"),
+            keys,
+        }
     };
     let said = format!("{:?}\n{:?}\n{}\n", first.user, first.keys, first.hostname);
     let all = [said.as_bytes(), &first.user_data].concat();

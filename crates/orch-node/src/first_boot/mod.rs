@@ -38,6 +38,9 @@ pub(crate) struct Given {
     user: Option<String>,
     #[serde(default)]
     keys: Vec<String>,
+    /// What the maker of its image says is to be done first.
+    #[serde(default)]
+    vendor_data: String,
     #[serde(default)]
     user_data: String,
 }
@@ -49,6 +52,9 @@ pub(crate) fn first_boot(node: &Node, given: &Given) -> Result<(), ApplyError> {
         return Ok(());
     }
     let mut diary = Diary::default();
+    if let Ok(UserData::Document(vendor)) = UserData::of(&given.vendor_data) {
+        carry_out(node, &vendor, &mut diary);
+    }
     match UserData::of(&given.user_data) {
         Ok(UserData::Nothing) => prepare(node, given, &Document::default(), &mut diary),
         Ok(UserData::Document(document)) => prepare(node, given, &document, &mut diary),
@@ -77,6 +83,11 @@ fn prepare(node: &Node, given: &Given, document: &Document, diary: &mut Diary) {
     diary.note("set the host name", hostname::set(node, name));
     diary.note("write its SSH host keys", host_keys::write(node, document));
     users::make(node, given, document, diary);
+    carry_out(node, document, diary);
+}
+
+/// Writes the files of a document and runs its commands.
+fn carry_out(node: &Node, document: &Document, diary: &mut Diary) {
     for file in &document.write_files {
         diary.note(&format!("write `{}`", file.path), files::write(node, file));
     }
