@@ -44,12 +44,7 @@ impl Exchange {
         };
         let is_silent = before.is_none() && strikes(Fault::SilentAfter);
         let is_cut = before.is_none() && !is_silent && strikes(Fault::CutAnswer);
-        let (method, path) = (asked.method.clone(), asked.path.clone());
-        let answer = match before {
-            Some(answer) => answer,
-            None => self.api.answer(asked).await,
-        };
-        self.calls.note(Call { at, method, path, status: answer.status });
+        let answer = self.carried_out(asked, before, at).await?;
         if is_silent {
             return pending().await;
         }
@@ -57,6 +52,21 @@ impl Exchange {
             return Err(io::Error::other("cut on purpose"));
         }
         Ok(response(answer, if is_cut { Sent::half } else { Sent::whole }))
+    }
+
+    /// Has the API answer, to the end: whoever asked may go away, and what he asked for is done all the same.
+    async fn carried_out(&self, asked: Asked, before: Option<Answer>, at: Timestamp) -> io::Result<Answer> {
+        let (api, calls) = (Arc::clone(&self.api), self.calls.clone());
+        let work = tokio::spawn(async move {
+            let (method, path) = (asked.method.clone(), asked.path.clone());
+            let answer = match before {
+                Some(answer) => answer,
+                None => api.answer(asked).await,
+            };
+            calls.note(Call { at, method, path, status: answer.status });
+            answer
+        });
+        work.await.map_err(io::Error::other)
     }
 
     /// The question, and whether it is larger than anybody may ask: then without its body.

@@ -143,6 +143,39 @@ async fn a_silent_server_has_done_it_and_says_nothing_until_the_other_goes() {
     assert_eq!(scene.client().await.ask("GET / HTTP/1.1", b"").await.line, "HTTP/1.1 599 no luck");
 }
 
+/// Takes as long as it is let.
+#[derive(Default)]
+struct Slow {
+    go: tokio::sync::Notify,
+    done: AtomicU32,
+}
+
+#[async_trait]
+impl Api for Slow {
+    async fn answer(&self, _: Asked) -> Answer {
+        self.go.notified().await;
+        self.done.fetch_add(1, Ordering::SeqCst);
+        Answer::empty(200)
+    }
+}
+
+#[tokio::test]
+async fn what_was_asked_for_is_done_also_where_who_asked_is_gone() {
+    let certificate = Certificate::make(&["127.0.0.1".into()]).unwrap();
+    let slow = Arc::new(Slow::default());
+    let api: Arc<dyn Api> = Arc::<Slow>::clone(&slow);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let serving = Serving::begin(listener, &certificate, api, ServeSettings::default()).unwrap();
+    let mut client = Client::connect(serving.address()).await;
+    client.send("POST / HTTP/1.1", b"x").await;
+    let waiting = Arc::clone(&slow);
+    until(|| Arc::strong_count(&waiting) > 3).await;
+    drop(client);
+    slow.go.notify_one();
+    let (done, calls) = (Arc::clone(&slow), serving.calls().clone());
+    until(|| done.done.load(Ordering::SeqCst) == 1 && calls.count() == 1).await;
+}
+
 #[tokio::test]
 async fn a_cut_answer_has_a_head_and_half_a_body() {
     let scene = Scene::set();
