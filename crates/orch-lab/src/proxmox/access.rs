@@ -6,6 +6,7 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD_NO_PAD as BASE64;
 use sha2::{Digest, Sha256};
 
+use super::formats::unescape;
 use super::reply::Refusal;
 use super::roles;
 use super::settings::ProxmoxSettings;
@@ -78,10 +79,9 @@ pub(super) fn identify(settings: &ProxmoxSettings, state: &State, asked: &Asked)
     }
     let cookies = asked.header("cookie").unwrap_or_default().split(';').map(str::trim);
     let mut tickets = cookies.filter_map(|cookie| cookie.strip_prefix("PVEAuthCookie="));
-    let ticket = tickets.next().filter(|ticket| !ticket.is_empty());
     let ticket =
-        ticket.ok_or_else(|| Refusal::unknown_caller("No ticket"))?.replace("%3A", ":").replace("%3a", ":");
-    let ticket = ticket.replace("%40", "@").replace("%2B", "+").replace("%2F", "/");
+        tickets.next().map(|ticket| unescape(ticket.trim_matches('"'))).filter(|ticket| !ticket.is_empty());
+    let ticket = ticket.ok_or_else(|| Refusal::unknown_caller("No ticket"))?;
     let user = by_ticket(settings, state, &ticket)
         .ok_or_else(|| Refusal::unknown_caller("permission denied - invalid PVE ticket"))?;
     let csrf = asked.header("csrfpreventiontoken").unwrap_or_default();

@@ -6,13 +6,13 @@ use serde_json::{Value as Json, json};
 use sha2::{Digest, Sha256};
 
 use super::call::Call;
-use super::drive::place;
+use super::drive::{Stock, place};
+use super::formats::unescape;
 use super::guest::{Guest, Kind, hex};
 use super::iso::Iso;
 use super::lab::Lab;
 use super::reply::{Outcome, Reply};
 use super::state::State;
-use crate::exchange::Asked;
 use crate::machines::FirstBoot;
 
 pub(super) fn show(call: &Call, state: &mut State) -> Outcome {
@@ -32,7 +32,12 @@ pub(super) fn regenerate(call: &Call, state: &mut State) -> Outcome {
 }
 
 /// What a guest is given.
-pub(super) fn first_boot(lab: &Lab, vmid: u32, guest: &Guest) -> Result<FirstBoot, String> {
+pub(super) fn first_boot(
+    lab: &Lab,
+    stock: &Stock<'_>,
+    vmid: u32,
+    guest: &Guest,
+) -> Result<FirstBoot, String> {
     if guest.kind == Kind::Lxc {
         let keys = guest.keys.iter().filter(|key| !key.trim().is_empty()).cloned().collect();
         return Ok(bare(vmid, guest, keys));
@@ -42,7 +47,9 @@ pub(super) fn first_boot(lab: &Lab, vmid: u32, guest: &Guest) -> Result<FirstBoo
             return from_options(lab, vmid, guest);
         }
         if drive.is_cdrom() && drive.source.contains(":iso/") {
-            let image = read(lab, drive.source)?;
+            // A medium that is only known by its name is an empty one.
+            let image = read(lab, drive.source)
+                .or_else(|why| stock.look(drive.source).map(|_| Vec::new()).ok_or(why))?;
             let seed = Iso::read(&image).filter(|iso| iso.label.eq_ignore_ascii_case("cidata"));
             if let Some(seed) = seed {
                 return Ok(from_seed(vmid, guest, seed));
@@ -104,7 +111,7 @@ fn from_options(lab: &Lab, vmid: u32, guest: &Guest) -> Result<FirstBoot, String
             keys: Vec::new(),
         }
     } else {
-        let keys = decode(&option("sshkeys").unwrap_or_default());
+        let keys = unescape(&option("sshkeys").unwrap_or_default());
         let keys = keys.lines().filter(|key| !key.trim().is_empty()).map(str::to_owned).collect();
         FirstBoot {
             instance: String::new(),
@@ -127,18 +134,6 @@ fn derived(user_data: &[u8], network: &[u8]) -> String {
     let mut digest = hex(&Sha256::digest([user_data, network].concat()));
     digest.truncate(40);
     digest
-}
-
-/// Undoes the second of the two encodings that keys are sent with.
-fn decode(text: &str) -> String {
-    let asked = Asked {
-        method: String::new(),
-        path: text.replace('/', "%2F"),
-        query: String::new(),
-        headers: BTreeMap::new(),
-        body: Vec::new(),
-    };
-    asked.segments().concat()
 }
 
 /// The lines `name: value` of meta-data, or the fields where it is JSON.

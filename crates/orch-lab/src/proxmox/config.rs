@@ -181,7 +181,7 @@ impl Order {
         let path = format!("/vms/{vmid}");
         for (key, value) in &self.sets {
             if ["args", "hookscript", "lock"].contains(&key.as_str()) && !call.who.is_root() {
-                return Err(Refusal::only_root(&format!("only root can set '{key}' config")));
+                return Err(Refusal::died(format!("only root can set '{key}' config")));
             }
             call.need_any(state, &path, privileges(self.kind, key, value))?;
             if drive::is_drive(key) {

@@ -206,7 +206,7 @@ impl Stock<'_> {
         let storage = self.settings.storage(id).ok_or_else(|| format!("storage '{id}' does not exist"))?;
         let volume =
             self.state.volumes.get_mut(name).ok_or_else(|| format!("volume '{name}' does not exist"))?;
-        if used - volume.bytes.min(used) + bytes > storage.bytes {
+        if (used - volume.bytes.min(used)).saturating_add(bytes) > storage.bytes {
             return Err(no_space(storage, name));
         }
         volume.bytes = bytes;

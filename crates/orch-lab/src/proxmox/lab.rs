@@ -10,9 +10,10 @@ use tokio::time::timeout;
 
 use super::call::Call;
 use super::drive::Stock;
+use super::guest::Guest;
 use super::schema::Schema;
 use super::settings::ProxmoxSettings;
-use super::state::{State, Task, seconds};
+use super::state::{State, Task, now, seconds};
 use crate::faults::Fault;
 use crate::machines::Power;
 
@@ -27,6 +28,9 @@ pub(super) struct Lab {
     /// Uploads to storages that have no folder.
     pub(super) files: Mutex<BTreeMap<String, Vec<u8>>>,
 }
+
+/// How many tasks are remembered.
+const MOST_TASKS: usize = 2000;
 
 /// What a task does where it fails.
 type Undo = Box<dyn FnOnce(&mut Stock<'_>, &str) + Send>;
@@ -107,21 +111,29 @@ impl Lab {
         self.change(change)
     }
 
-    /// Asks machines that should run whether they do; one that switched itself off is off.
+    /// Asks machines whether they run: one that switched itself off is off, and one that was started by a daemon that did
+    /// not live to say so is on.
     pub(super) async fn look_at(&self, only: Option<u32>) {
-        let running: Vec<(u32, u64)> = {
+        let known: Vec<(u32, bool, u64)> = {
             let state = self.state();
             let guests = state.guests.iter().filter(|(vmid, _)| only.is_none_or(|only| only == **vmid));
-            guests.filter(|(_, guest)| guest.is_running).map(|(vmid, guest)| (*vmid, guest.started)).collect()
+            let real = guests.filter(|(_, guest)| !guest.is_template() && guest.lock().is_none());
+            real.map(|(vmid, guest)| (*vmid, guest.is_running, guest.started)).collect()
         };
-        for (vmid, started) in running {
-            if self.settings.machines.power(&vmid.to_string()).await == Power::On {
+        for (vmid, was_running, started) in known {
+            let is_running = self.settings.machines.power(&vmid.to_string()).await == Power::On;
+            if is_running == was_running {
                 continue;
             }
             let mut state = self.state();
-            if let Some(guest) = state.guests.get_mut(&vmid).filter(|guest| guest.started == started) {
-                guest.is_running = false;
-                guest.settle();
+            // Whoever switched it meanwhile knows better.
+            let same = |guest: &&mut Guest| guest.started == started && guest.is_running == was_running;
+            if let Some(guest) = state.guests.get_mut(&vmid).filter(same) {
+                guest.is_running = is_running;
+                guest.started = if is_running { now() } else { guest.started };
+                if !is_running {
+                    guest.settle();
+                }
             }
         }
     }
@@ -199,6 +211,12 @@ impl Call {
         state.begun += 1;
         let (pid, begun, node) = (1000 + state.begun, seconds(), &self.lab.settings.node);
         let upid = format!("UPID:{node}:{pid:08X}:{pid:08X}:{begun:08X}:{kind}:{id}:{}:", self.who.name());
+        // As the real one does, only so many tasks are remembered.
+        if state.tasks.len() > MOST_TASKS
+            && let Some(oldest) = state.tasks.iter().position(|task| task.exit.is_some())
+        {
+            state.tasks.remove(oldest);
+        }
         state.tasks.push(Task {
             upid: upid.clone(),
             kind: kind.to_owned(),

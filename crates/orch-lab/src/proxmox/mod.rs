@@ -88,9 +88,8 @@ impl Proxmox {
 
     async fn call(&self, asked: Asked) -> Outcome {
         let segments = asked.segments();
-        let formats = ["json", "extjs"];
         let path = match segments.as_slice() {
-            [api, format, rest @ ..] if api == "api2" && formats.contains(&format.as_str()) => rest,
+            [api, format, rest @ ..] if api == "api2" && format == "json" => rest,
             _ => return Err(Refusal::no_such_method(&asked.method, &asked.path)),
         };
         let route = Route::find(&asked.method, path);

@@ -109,12 +109,18 @@ struct Fields(Vec<(String, String)>);
 impl<'de> serde::Deserialize<'de> for Fields {
     fn deserialize<D: serde::Deserializer<'de>>(reader: D) -> Result<Self, D::Error> {
         let fields = BTreeMap::<String, Json>::deserialize(reader)?;
-        let text = |value: Json| match value {
-            Json::String(text) => text,
-            Json::Bool(truth) => u8::from(truth).to_string(),
-            other => other.to_string(),
-        };
-        Ok(Self(fields.into_iter().map(|(name, value)| (name, text(value))).collect()))
+        let given = fields.into_iter().filter(|(_, value)| !value.is_null());
+        Ok(Self(given.map(|(name, value)| (name, text(value))).collect()))
+    }
+}
+
+/// A value of JSON as a form would have it.
+fn text(value: Json) -> String {
+    match value {
+        Json::String(text) => text,
+        Json::Bool(truth) => u8::from(truth).to_string(),
+        Json::Array(list) => list.into_iter().map(text).collect::<Vec<_>>().join(","),
+        other => other.to_string(),
     }
 }
 

@@ -60,8 +60,8 @@ async fn switch_on(lab: &Lab, vmid: u32) -> Result<(), String> {
         }
         guest.settle();
         fits(guest, vmid, used, stock.settings)?;
-        let guest = &*guest;
-        Ok((guest.wanted(vmid), cloud_init::first_boot(lab, vmid, guest)?))
+        let guest = guest.clone();
+        Ok((guest.wanted(vmid), cloud_init::first_boot(lab, stock, vmid, &guest)?))
     })?;
     tokio::time::sleep(lab.settings.timings.start).await;
     let machines = &lab.settings.machines;
@@ -184,13 +184,17 @@ pub(super) fn reset(call: &Call, state: &mut State) -> Outcome {
         let _held = lab.hold(&kind.lock_file(vmid), lab.settings.timings.lock).await?;
         let first = lab.change(|stock| {
             let guest = stock.state.guests.get(&vmid).filter(|guest| guest.is_running);
-            cloud_init::first_boot(&lab, vmid, guest.ok_or_else(|| format!("VM {vmid} not running"))?)
+            let guest = guest.ok_or_else(|| format!("VM {vmid} not running"))?.clone();
+            cloud_init::first_boot(&lab, stock, vmid, &guest)
         })?;
         let (machines, id) = (&lab.settings.machines, vmid.to_string());
         machines.stop(&id).await.map_err(|trouble| trouble.0)?;
         machines.start(&id, &first).await.map_err(|trouble| trouble.0)?;
         lab.change(|stock| {
-            stock.state.guests.entry(vmid).and_modify(|guest| guest.started = now());
+            if let Some(guest) = stock.state.guests.get_mut(&vmid) {
+                guest.is_running = true;
+                guest.started = now();
+            }
             Ok(())
         })
     };

@@ -76,11 +76,6 @@ impl Refusal {
         Self { status: 403, message, errors: BTreeMap::new() }
     }
 
-    /// Only root itself may, and no token of root: 403.
-    pub(super) fn only_root(what: &str) -> Self {
-        Self { status: 403, message: what.to_owned(), errors: BTreeMap::new() }
-    }
-
     /// Nothing is there: 501.
     pub(super) fn no_such_method(method: &str, path: &str) -> Self {
         Self {

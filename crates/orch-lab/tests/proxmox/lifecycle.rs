@@ -1,5 +1,6 @@
 //! Whole lives of machines, as provisioning tools lead them.
 
+use orch_lab::Machines;
 use serde_json::json;
 
 use crate::world::{world, world_with};
@@ -154,4 +155,32 @@ async fn a_snapshot_brings_a_configuration_back() {
     assert_eq!(world.task("POST", &format!("{path}/before/rollback"), &[]).await, "OK");
     assert!(world.get("/nodes/pve1/qemu/101/config").await.get("tags").is_none());
     assert_eq!(world.task("DELETE", &format!("{path}/before"), &[]).await, "OK");
+}
+
+#[tokio::test]
+async fn a_machine_that_switches_itself_off_is_off_and_one_that_runs_unknown_to_it_is_on() {
+    let world = world();
+    world.copy(101, "web").await;
+    world.start(101).await;
+    let status = || async { world.get("/nodes/pve1/qemu/101/status/current").await["status"].clone() };
+    assert_eq!(status().await, "running");
+    world.machines.stop("101").await.unwrap();
+    assert_eq!(status().await, "stopped");
+    let first = world.machines.given.lock().unwrap()[0].clone();
+    world.machines.start("101", &first).await.unwrap();
+    assert_eq!(status().await, "running");
+}
+
+#[tokio::test]
+async fn a_medium_that_is_known_by_name_alone_starts_and_one_that_is_not_does_not() {
+    let world = world_with(|settings| {
+        settings.volumes.insert("local:iso/debian.iso".into(), 1 << 20);
+    });
+    let pairs = [("vmid", "101"), ("ide2", "local:iso/debian.iso,media=cdrom")];
+    assert_eq!(world.task("POST", "/nodes/pve1/qemu", &pairs).await, "OK");
+    world.start(101).await;
+    assert_eq!(world.task("POST", "/nodes/pve1/qemu/101/status/stop", &[]).await, "OK");
+    assert_eq!(world.task("DELETE", "/nodes/pve1/storage/local/content/iso/debian.iso", &[]).await, "OK");
+    let end = world.task("POST", "/nodes/pve1/qemu/101/status/start", &[]).await;
+    assert_eq!(end, "volume 'local:iso/debian.iso' does not exist");
 }
