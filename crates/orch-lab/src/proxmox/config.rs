@@ -1,6 +1,6 @@
 //! Calls about the configuration of a guest: to read it, and to change it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value as Json, json};
 
@@ -170,7 +170,8 @@ impl Order {
         let sets = own.map(|(key, value)| {
             let truth = SWITCHES.contains(&key.as_str()).then(|| truth(value)).flatten();
             let key = if key == "cdrom" { "ide2".to_owned() } else { key.clone() };
-            (key, truth.map_or_else(|| value.clone(), |truth| u8::from(truth).to_string()))
+            let value = if key == "tags" { sorted(value) } else { value.clone() };
+            (key, truth.map_or(value, |truth| u8::from(truth).to_string()))
         });
         let (deletes, is_forced) = (list(call.params.get("delete")), call.params.is_on("force"));
         Self { kind: call.kind(), sets: sets.collect(), deletes, is_forced }
@@ -233,6 +234,13 @@ impl Order {
         }
         Ok(())
     }
+}
+
+/// Tags as they are kept: in lower case, in order, each once.
+fn sorted(tags: &str) -> String {
+    let tags = tags.split([';', ',', ' ']).filter(|tag| !tag.is_empty());
+    let tags: BTreeSet<String> = tags.map(str::to_lowercase).collect();
+    tags.into_iter().collect::<Vec<_>>().join(";")
 }
 
 /// Takes a disk out: it is kept as unused, unless it was that already or holds nothing of worth.

@@ -279,6 +279,8 @@ impl Guest {
         let is_number = NUMBERS.contains(&key) || (self.kind == Kind::Lxc && key == "memory");
         match value.parse::<i64>() {
             _ if key == "cipassword" => json!("**********"),
+            // A container's is kept as whole lines.
+            _ if self.kind == Kind::Lxc && key == "description" => format!("{value}\n").into(),
             Ok(number) if is_number => number.into(),
             _ => value.into(),
         }

@@ -97,7 +97,7 @@ impl Proxmox {
             Some((route, _)) if route.is_open() => Caller::default(),
             _ => access::identify(&self.lab.settings, &self.lab.state(), &asked)?,
         };
-        self.check_node(path)?;
+        self.check_cluster(&asked.method, path).await?;
         let shown = format!("/{}", path.join("/"));
         let (route, places) = route.ok_or_else(|| Refusal::no_such_method(&asked.method, &shown))?;
         let mut params = Params::of(&asked);
@@ -116,14 +116,22 @@ impl Proxmox {
         outcome
     }
 
-    /// There is one node; calls to another are sent on to nowhere.
-    fn check_node(&self, path: &[String]) -> Result<(), Refusal> {
+    /// One node is alive. Calls to a dead one hang, calls to any other are sent on to nowhere, and beside dead ones nothing
+    /// is changed.
+    async fn check_cluster(&self, method: &str, path: &[String]) -> Result<(), Refusal> {
+        let settings = &self.lab.settings;
         match path {
-            [nodes, node, ..]
-                if nodes == "nodes" && *node != self.lab.settings.node && node != "localhost" =>
-            {
+            [nodes, node, ..] if nodes == "nodes" && settings.dead_nodes.contains(node) => {
+                tokio::time::sleep(settings.timings.unreachable).await;
+                Err(Refusal::unreachable())
+            }
+            [nodes, node, ..] if nodes == "nodes" && *node != settings.node && node != "localhost" => {
                 let why = format!("failed to get address info for: {node}: Name or service not known");
                 Err(Refusal::died(format!("hostname lookup '{node}' failed - {why}")))
+            }
+            [access, ticket] if access == "access" && ticket == "ticket" => Ok(()),
+            _ if method != "GET" && !settings.dead_nodes.is_empty() => {
+                Err(Refusal::died("cluster not ready - no quorum?"))
             }
             _ => Ok(()),
         }

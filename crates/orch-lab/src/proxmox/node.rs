@@ -13,7 +13,10 @@ const UPTIME: u64 = 86_400;
 pub(super) fn nodes(call: &Call, state: &mut State) -> Outcome {
     let mut shown = summary(call, state);
     shown["ssl_fingerprint"] = "".into();
-    Ok(json!([shown]).into())
+    let dead = call.lab.settings.dead_nodes.iter().map(
+        |node| json!({ "id": format!("node/{node}"), "node": node, "type": "node", "status": "offline" }),
+    );
+    Ok([shown].into_iter().chain(dead).collect::<Json>().into())
 }
 
 /// The node as lists show it.

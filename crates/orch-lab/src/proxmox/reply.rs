@@ -76,6 +76,11 @@ impl Refusal {
         Self { status: 403, message, errors: BTreeMap::new() }
     }
 
+    /// A call could not be sent on to another node: 595.
+    pub(super) fn unreachable() -> Self {
+        Self { status: 595, message: "Connection timed out".into(), errors: BTreeMap::new() }
+    }
+
     /// Nothing is there: 501.
     pub(super) fn no_such_method(method: &str, path: &str) -> Self {
         Self {
@@ -91,7 +96,8 @@ impl Refusal {
 
     pub(super) fn answer(&self) -> Answer {
         // The reason stands in one line of the head, so that it ends where the first line of the message ends.
-        let reason = self.message.lines().next().unwrap_or_default().to_owned();
+        let line = self.message.lines().next().unwrap_or_default();
+        let reason = line.replace(|letter: char| letter.is_control(), "?");
         if self.status == 401 {
             return Answer::empty(401).because(reason);
         }

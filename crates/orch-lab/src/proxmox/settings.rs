@@ -15,6 +15,8 @@ const GIB: u64 = 1 << 30;
 pub struct ProxmoxSettings {
     /// The name of the node.
     pub node: String,
+    /// Other nodes of the same cluster, which are dead: one alone has no quorum, and changes nothing.
+    pub dead_nodes: Vec<String>,
     /// Where everything is kept; without it, a new one is as empty as these settings.
     pub state: Option<PathBuf>,
     /// Its storages.
@@ -54,6 +56,7 @@ impl ProxmoxSettings {
     pub fn new(node: impl Into<String>, machines: Arc<dyn Machines>, faults: Faults) -> Self {
         Self {
             node: node.into(),
+            dead_nodes: Vec::new(),
             state: None,
             storages: vec![
                 ProxmoxStorage::new("local", "dir", &["iso", "vztmpl", "snippets", "import", "backup"]),
@@ -170,6 +173,8 @@ impl ProxmoxToken {
 pub struct ProxmoxTimings {
     /// Before a failed authentication is answered.
     pub refused: Duration,
+    /// How long a call that is sent on to a dead node hangs.
+    pub unreachable: Duration,
     /// Creating a machine.
     pub create: Duration,
     /// Copying one.
@@ -200,6 +205,7 @@ impl Default for ProxmoxTimings {
     fn default() -> Self {
         Self {
             refused: Duration::from_secs(3),
+            unreachable: Duration::from_secs(30),
             create: Duration::from_millis(400),
             clone: Duration::from_millis(340),
             config: Duration::from_millis(230),
@@ -222,6 +228,7 @@ impl ProxmoxTimings {
         let moment = Duration::from_millis(2);
         Self {
             refused: Duration::ZERO,
+            unreachable: Duration::from_millis(50),
             create: moment,
             clone: moment,
             config: moment,

@@ -203,7 +203,7 @@ async fn the_cluster_knows_little_of_a_machine_until_its_node_has_reported() {
         all.as_array().unwrap().iter().find(|one| one["vmid"] == 101).unwrap().clone()
     };
     let early = find().await;
-    assert_eq!((&early["status"], &early["tags"]), (&json!("unknown"), &json!("orch;edge")));
+    assert_eq!((&early["status"], &early["tags"]), (&json!("unknown"), &json!("edge;orch")));
     assert!(early.get("name").is_none() && early.get("maxmem").is_none() && early.get("maxdisk").is_none());
     let later = loop {
         let later = find().await;
@@ -234,4 +234,44 @@ async fn types_are_as_mixed_as_the_real_ones() {
     assert_eq!((&config["memory"], &config["kvm"], &config["cores"]), (&json!("128"), &json!(0), &json!(1)));
     let said = world.ask("GET", "/nodes/pve1/tasks", &[]).await;
     assert_eq!(said.body["total"], 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn five_who_take_the_next_id_at_once_end_with_one_machine() {
+    let world = world_with(|settings| settings.timings.clone = Duration::from_millis(100));
+    let attempt = |world: crate::world::World, id: String| async move {
+        let said = world.ask("POST", "/nodes/pve1/qemu/9000/clone", &[("newid", &id)]).await;
+        match said.body["data"].as_str() {
+            Some(upid) => world.end_of(upid).await,
+            None => said.reason,
+        }
+    };
+    let id = world.get("/cluster/nextid").await.as_str().unwrap().to_owned();
+    let tasks: Vec<_> = (0..5).map(|_| tokio::spawn(attempt(world.clone(), id.clone()))).collect();
+    let mut ends = Vec::new();
+    for task in tasks {
+        ends.push(task.await.unwrap());
+    }
+    assert_eq!(ends.iter().filter(|end| *end == "OK").count(), 1);
+    let taken = format!("unable to create VM {id}: config file already exists");
+    assert_eq!(ends.iter().filter(|end| **end == taken).count(), 4);
+}
+
+#[tokio::test]
+async fn a_node_alone_among_dead_ones_reads_and_does_not_write() {
+    let world = world_with(|settings| settings.dead_nodes = vec!["pve2".into()]);
+    assert_eq!(world.get("/nodes/pve1/qemu/9000/config").await["template"], 1);
+    let said = world.ask("POST", "/nodes/pve1/qemu/9000/clone", &[("newid", "101")]).await;
+    assert_eq!((said.status, said.reason.as_str()), (500, "cluster not ready - no quorum?"));
+    assert_eq!(world.get("/nodes").await[1]["status"], "offline");
+}
+
+#[tokio::test]
+async fn a_call_to_a_dead_node_hangs() {
+    let world = world_with(|settings| settings.dead_nodes = vec!["pve2".into()]);
+    let begun = Instant::now();
+    let said = world.ask("GET", "/nodes/pve2/qemu", &[]).await;
+    assert_eq!(said.status, 595);
+    assert!(begun.elapsed() >= Duration::from_millis(50));
+    assert!(orch_lab::ProxmoxTimings::default().unreachable > Duration::from_secs(20));
 }
