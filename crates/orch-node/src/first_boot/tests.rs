@@ -28,6 +28,7 @@ impl Tree {
     fn boot(&self, instance: &str, user: Option<&str>, user_data: &str) {
         let node = Node::at(self.0.path()).unwrap();
         let given = Given {
+            vendor_data: String::new(),
             instance: instance.into(),
             hostname: "web01".into(),
             user: user.map(String::from),
