@@ -10,6 +10,7 @@ mod finish;
 mod ground;
 mod heard;
 pub mod local;
+pub mod proxmox;
 pub mod push;
 pub mod remote;
 pub mod ssh;

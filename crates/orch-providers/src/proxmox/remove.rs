@@ -1,0 +1,70 @@
+//! Taking a machine down, with everything that was made for it.
+
+use orch_run::{Done, Progress};
+use uuid::Uuid;
+
+use super::config::Config;
+use super::guest::{GuestKind, Spot, Status};
+use super::maker::Maker;
+use super::trouble::Trouble;
+
+impl Maker {
+    /// Destroys the machine that bears the mark, and no other, whatever its number.
+    pub(super) async fn destroy(&self, id: &str, uuid: Uuid, progress: &Progress) -> Result<Done, Trouble> {
+        let mut done = Done::Unchanged;
+        let mut seed = Ok(());
+        let mut tries = self.tries();
+        while let Some((spot, config)) = self.locate(id, uuid).await? {
+            if config.bears().uuid() != Some(uuid) {
+                // After it was destroyed here, others may have taken its number.
+                let not_ours = Trouble::NotOurs { machine: id.to_owned(), expected: uuid };
+                return if done == Done::Changed { Ok(done) } else { Err(not_ours) };
+            }
+            done = Done::Changed;
+            let stopped;
+            // While it has a mark it can be found again, so what was made for it goes first.
+            (stopped, seed) =
+                tokio::join!(self.stop_for_good(&spot, progress), self.remove_seed_of(&spot, &config, uuid));
+            let removed = async {
+                stopped?;
+                progress.say("removing");
+                let path = spot.path("?purge=1&destroy-unreferenced-disks=1");
+                let answer = self.caller.delete(&path).await?;
+                self.done(&answer, &format!("removing `{id}`")).await
+            };
+            match removed.await {
+                Ok(()) => break,
+                Err(trouble) if trouble.is_gone() => break,
+                Err(trouble) => tries.again(trouble).await?,
+            }
+        }
+        if let (Done::Changed, Ok(id)) = (done, id.parse::<super::guest::GuestId>()) {
+            self.destroyed.lock().expect("nobody panics while holding this").insert(id.vmid);
+        }
+        self.forget(uuid);
+        seed.map(|()| done)
+    }
+
+    async fn stop_for_good(&self, spot: &Spot, progress: &Progress) -> Result<(), Trouble> {
+        match self.current(spot).await? {
+            Some(current) if current.status != Status::Stopped => self.switch_off(spot, progress).await,
+            _ => Ok(()),
+        }
+    }
+
+    async fn remove_seed_of(&self, spot: &Spot, config: &Config, uuid: Uuid) -> Result<(), Trouble> {
+        if spot.id.kind == GuestKind::Lxc {
+            return Ok(());
+        }
+        match disc_of(config, uuid) {
+            Some(volume) => self.remove_volume(&volume).await,
+            None => self.remove_seed(uuid).await,
+        }
+    }
+}
+
+/// The disc that a machine was given, where it is still in it.
+pub(super) fn disc_of(config: &Config, uuid: Uuid) -> Option<String> {
+    let volume = config.word("ide2")?.split(',').next()?;
+    (super::seed::uuid_in(volume) == Some(uuid)).then(|| volume.to_owned())
+}

@@ -1,0 +1,62 @@
+//! What a Proxmox VE is spoken to with, and what can be done for it only by others.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use orch_model::{HostName, NodeName, UserName};
+
+use super::pace::Pace;
+use crate::api::Client;
+use crate::push::Binary;
+
+/// What a Proxmox VE as a host is made with.
+#[derive(Clone)]
+pub struct ProxmoxSetup {
+    /// The host.
+    pub host: HostName,
+    /// How it is spoken to, and where its machines go.
+    pub proxmox: orch_model::Proxmox,
+    /// Who speaks to it.
+    pub client: Arc<Client>,
+    /// The account that orch comes in with.
+    pub user: UserName,
+    /// The file of the private key that opens machines; it is made where it is not there.
+    pub identity: PathBuf,
+    /// Names that nodes of this fleet have or could have.
+    pub names: BTreeSet<String>,
+    /// VMIDs that nodes insist on.
+    pub vmids: BTreeSet<u32>,
+    /// How long a machine may take until its SSH server answers; nothing where a machine counts as made without that.
+    pub reach: Option<Duration>,
+    /// The node whose own Proxmox VE this is, where it is not the host's: that node's children are made here.
+    pub parent: Option<NodeName>,
+    /// The program that configures nodes, where images do not have it.
+    pub binary: Option<Arc<Binary>>,
+    /// Who writes snippets, where the host has a storage for them.
+    pub snippets: Option<Arc<dyn Snippets>>,
+    /// Who else knows the addresses of machines.
+    pub neighbours: Option<Arc<dyn Neighbours>>,
+    /// How long things are waited for.
+    pub pace: Pace,
+}
+
+/// Writes snippets: the API cannot, so whoever does goes to the host itself.
+#[async_trait]
+pub trait Snippets: Send + Sync {
+    /// Writes one, over the one of that name that may be there; in words, why not.
+    async fn write(&self, storage: &str, file_name: &str, text: &str) -> Result<(), String>;
+
+    /// Removes one; one that is gone is gone.
+    async fn remove(&self, storage: &str, file_name: &str) -> Result<(), String>;
+}
+
+/// Knows the addresses of machines whose agent is silent: by the host's own table of neighbours, or its leases.
+#[async_trait]
+pub trait Neighbours: Send + Sync {
+    /// The address that goes with a hardware address, where somebody has seen both.
+    async fn address_of(&self, mac: &str) -> Option<IpAddr>;
+}
