@@ -9,6 +9,7 @@ mod exec;
 mod finish;
 mod ground;
 mod heard;
+pub mod hetzner;
 pub mod local;
 pub mod proxmox;
 pub mod push;

@@ -1,0 +1,317 @@
+//! What the API answers, as far as it matters here. What is new in it is passed over: neither a field nor a word that nobody
+//! here knows keeps the rest from being read.
+
+use std::collections::BTreeMap;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer};
+use serde_json::Value as Json;
+
+use super::trouble::{CallError, short};
+
+/// Why the API said no.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct Failure {
+    #[serde(default, deserialize_with = "or_default")]
+    pub(super) code: String,
+    #[serde(default, deserialize_with = "or_default")]
+    pub(super) message: String,
+}
+
+impl Failure {
+    /// Reads it; what is none says nothing.
+    pub(super) fn read(body: &[u8]) -> Self {
+        let answer: Json = serde_json::from_slice(body).unwrap_or_default();
+        answer.get("error").and_then(|error| Self::deserialize(error).ok()).unwrap_or_default()
+    }
+}
+
+/// Something that takes its time.
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct Action {
+    pub(super) id: u64,
+    #[serde(default, deserialize_with = "or_default")]
+    pub(super) command: String,
+    #[serde(default, deserialize_with = "or_default")]
+    pub(super) status: String,
+    #[serde(default, deserialize_with = "or_default")]
+    pub(super) error: Option<Json>,
+}
+
+impl Action {
+    /// How it ended, if it did.
+    pub(super) fn end(&self) -> Option<Result<(), CallError>> {
+        match self.status.as_str() {
+            "success" => Some(Ok(())),
+            "error" => {
+                let error = self.error.as_ref().and_then(|error| Failure::deserialize(error).ok());
+                let Failure { code, message } = error.unwrap_or_default();
+                let command = short(&self.command);
+                Some(Err(CallError::Action { command, code: short(&code), message: short(&message) }))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// An answer with an action in it.
+#[derive(Debug, Deserialize)]
+pub(super) struct Begun {
+    pub(super) action: Action,
+}
+
+/// A server that is being made.
+#[derive(Debug, Deserialize)]
+pub(super) struct Made {
+    pub(super) server: Server,
+    pub(super) action: Action,
+    #[serde(default, deserialize_with = "or_default")]
+    pub(super) next_actions: Vec<Action>,
+}
+
+/// An answer with one server in it.
+#[derive(Debug, Deserialize)]
+pub(super) struct OneServer {
+    pub(super) server: Server,
+}
+
+/// Labels, by their names.
+pub(super) type Labels = BTreeMap<String, String>;
+
+/// A server.
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct Server {
+    pub(super) id: u64,
+    pub(super) name: String,
+    #[serde(default, deserialize_with = "or_default")]
+    pub(super) status: String,
+    #[serde(default, deserialize_with = "or_default")]
+    pub(super) labels: Labels,
+    #[serde(rename = "server_type")]
+    pub(super) kind: ServerType,
+    #[serde(default, deserialize_with = "or_default")]
+    pub(super) public_net: PublicNet,
+    #[serde(default, deserialize_with = "or_default")]
+    pub(super) private_net: Vec<PrivateNet>,
+    #[serde(default, deserialize_with = "or_default")]
+    pub(super) protection: Protection,
+    #[serde(default, deserialize_with = "or_default")]
+    pub(super) placement_group: Option<Thing>,
+}
+
+/// A size that is sold.
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct ServerType {
+    pub(super) name: String,
+    pub(super) cores: u32,
+    /// In GB, and not always a whole number of them.
+    pub(super) memory: f64,
+    /// In GB.
+    pub(super) disk: f64,
+    #[serde(default, deserialize_with = "or_default")]
+    pub(super) architecture: String,
+    #[serde(default, deserialize_with = "or_default")]
+    pub(super) deprecation: Option<Json>,
+    #[serde(default, deserialize_with = "or_default")]
+    pub(super) locations: Vec<Offer>,
+    #[serde(default, deserialize_with = "or_default")]
+    pub(super) prices: Vec<Price>,
+}
+
+/// Where a type can be had.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub(super) struct Offer {
+    #[serde(default, deserialize_with = "or_default")]
+    pub(super) name: String,
+    #[serde(default, deserialize_with = "or_default")]
+    pub(super) deprecation: Option<Json>,
+}
+
+/// What a thing costs at a location.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub(super) struct Price {
+    #[serde(default, deserialize_with = "or_default")]
+    pub(super) location: String,
+    #[serde(default, rename = "price_hourly", deserialize_with = "or_default")]
+    pub(super) hourly: Amount,
+    #[serde(default, rename = "price_monthly", deserialize_with = "or_default")]
+    pub(super) monthly: Amount,
+}
+
+/// An amount of money, as the API writes it.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub(super) struct Amount {
+    #[serde(default, deserialize_with = "or_default")]
+    pub(super) net: String,
+    #[serde(default, deserialize_with = "or_default")]
+    pub(super) gross: String,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+pub(super) struct PublicNet {
+    #[serde(default, deserialize_with = "or_default")]
+    pub(super) ipv4: Option<Address>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+pub(super) struct Address {
+    #[serde(default, deserialize_with = "or_default")]
+    pub(super) ip: String,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+pub(super) struct PrivateNet {
+    #[serde(default, deserialize_with = "or_default")]
+    pub(super) ip: String,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+pub(super) struct Protection {
+    #[serde(default, deserialize_with = "or_default")]
+    pub(super) delete: bool,
+}
+
+/// Anything that has an id; what else it has depends on what it is.
+#[derive(Debug, Clone, Deserialize)]
+pub(super) struct Thing {
+    pub(super) id: u64,
+    #[serde(default, deserialize_with = "or_default")]
+    pub(super) name: String,
+    #[serde(default, deserialize_with = "or_default")]
+    pub(super) description: String,
+    #[serde(default, deserialize_with = "or_default")]
+    pub(super) labels: Labels,
+    #[serde(default, deserialize_with = "or_default")]
+    pub(super) public_key: String,
+    #[serde(default, deserialize_with = "or_default")]
+    pub(super) ip_range: String,
+    #[serde(default, deserialize_with = "or_default")]
+    pub(super) subnets: Vec<Subnet>,
+    #[serde(default, deserialize_with = "or_default")]
+    pub(super) rules: Vec<Json>,
+    /// Ids of servers, where the thing is a group of them.
+    #[serde(default, deserialize_with = "or_default")]
+    pub(super) servers: Vec<Json>,
+    #[serde(default, deserialize_with = "or_default")]
+    pub(super) network_zone: String,
+    #[serde(default, deserialize_with = "or_default")]
+    pub(super) architecture: String,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+pub(super) struct Subnet {
+    #[serde(default, deserialize_with = "or_default")]
+    pub(super) ip_range: String,
+    #[serde(default, deserialize_with = "or_default")]
+    pub(super) network_zone: String,
+}
+
+/// What things cost.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct Pricing {
+    #[serde(default, deserialize_with = "or_default")]
+    pub(super) currency: String,
+    #[serde(default, deserialize_with = "or_default")]
+    pub(super) server_types: Vec<Priced>,
+    #[serde(default, deserialize_with = "or_default")]
+    pub(super) primary_ips: Vec<Priced>,
+}
+
+/// A kind of thing that costs something.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct Priced {
+    #[serde(default, deserialize_with = "or_default")]
+    pub(super) name: String,
+    #[serde(default, rename = "type", deserialize_with = "or_default")]
+    pub(super) kind: String,
+    #[serde(default, deserialize_with = "or_default")]
+    pub(super) prices: Vec<Price>,
+}
+
+/// An answer as a value; what is missing in it is named.
+pub(super) fn decode<T: DeserializeOwned>(what: &str, body: &[u8]) -> Result<T, CallError> {
+    serde_json::from_slice(body).map_err(|error| CallError::Odd(format!("{what}: {}", lacking(&error))))
+}
+
+/// What a list in an answer holds. One thing that cannot be read is not passed over: whoever does not see it would make it
+/// again.
+pub(super) fn list_of<T: DeserializeOwned>(
+    what: &str,
+    key: &str,
+    answer: &Json,
+) -> Result<Vec<T>, CallError> {
+    let listed = answer.get(key).and_then(Json::as_array);
+    let listed = listed.ok_or_else(|| CallError::Odd(format!("{what}: an answer without `{key}`")))?;
+    let kind = key.strip_suffix('s').unwrap_or(key).replace('_', " ");
+    let each = listed.iter().map(|item| {
+        T::deserialize(item).map_err(|error| {
+            let id = item.get("id").map_or_else(|| "without an id".to_owned(), Json::to_string);
+            CallError::Odd(format!("{what}: {kind} {} {}", short(&id), lacking(&error)))
+        })
+    });
+    each.collect()
+}
+
+/// What an answer lacks. Values are not told: nobody knows what is in them.
+fn lacking(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    match text.strip_prefix("missing field ") {
+        Some(rest) => format!("without {}", rest.split(" at ").next().unwrap_or(rest)),
+        None if error.is_data() => "with something else than it should have".into(),
+        None => "an answer that is no JSON".into(),
+    }
+}
+
+/// Nothing is as good as what is not there.
+fn or_default<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(
+    deserializer: D,
+) -> Result<T, D::Error> {
+    Option::deserialize(deserializer).map(Option::unwrap_or_default)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn server(id: u64) -> Json {
+        json!({
+            "id": id, "name": "web-1", "status": "hibernating", "labels": { "a": "b" }, "novelty": { "x": [1] },
+            "server_type": { "name": "cx23", "cores": 2, "memory": 4.0, "disk": 40, "architecture": "riscv" },
+            "public_net": { "ipv4": { "ip": "192.0.2.7", "blocked": false }, "ipv6": null },
+            "private_net": null, "protection": { "delete": true, "rebuild": false }, "placement_group": null,
+        })
+    }
+
+    #[test]
+    fn what_is_new_in_an_answer_keeps_nothing_from_being_read() {
+        let answer = json!({ "servers": [server(1), server(2)] });
+        let servers: Vec<Server> = list_of("GET /servers", "servers", &answer).unwrap();
+        assert_eq!(servers[0].status, "hibernating");
+        assert_eq!(servers[1].public_net.ipv4.as_ref().unwrap().ip, "192.0.2.7");
+        assert!(servers[0].protection.delete && servers[0].private_net.is_empty());
+    }
+
+    #[test]
+    fn what_is_missing_in_an_answer_is_named() {
+        let mut lacking = server(17);
+        lacking.as_object_mut().unwrap().remove("server_type");
+        let answer = json!({ "servers": [server(1), lacking] });
+        let error = list_of::<Server>("GET /servers", "servers", &answer).unwrap_err();
+        assert_eq!(error.to_string(), "GET /servers: server 17 without `server_type`");
+        let error = decode::<Begun>("POST /servers/1/actions/poweron", b"{}").unwrap_err();
+        assert_eq!(error.to_string(), "POST /servers/1/actions/poweron: without `action`");
+        assert!(list_of::<Server>("GET /servers", "servers", &json!({})).is_err());
+    }
+
+    #[test]
+    fn a_no_is_read_whatever_shape_it_has() {
+        let read = |body: &str| Failure::read(body.as_bytes());
+        let failure = read(r#"{"error":{"code":"locked","message":"it is","details":{}}}"#);
+        assert_eq!((failure.code.as_str(), failure.message.as_str()), ("locked", "it is"));
+        for odd in ["", "<html>", "[]", r#"{"error":"x"}"#, r#"{"error":{"code":null}}"#] {
+            assert_eq!(read(odd).code, "", "{odd}");
+        }
+    }
+}
