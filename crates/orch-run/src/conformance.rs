@@ -298,8 +298,8 @@ pub async fn keys_are_written_on_the_marked_machine_alone<S: Subject>(subject: &
 }
 
 fn keys(settled: bool) -> NodeKeys {
-    let age = format!("age1{}", "q".repeat(58)).parse().expect("these are characters of recipients");
-    NodeKeys { age, host_key: None, settled }
+    let age = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p";
+    NodeKeys { age: age.parse().expect("this is a recipient"), host_key: None, settled }
 }
 
 /// The configuration of a node whose spec says nothing.
