@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::path::PathBuf;
 
+use orch_lab::LabError;
 use orch_model::{Identity, NodeName, Problems};
 use orch_providers::{GroundError, Obstacle};
 use orch_run::load::LoadError;
@@ -31,6 +32,14 @@ pub(crate) enum Failure {
     /// A host cannot be spoken to.
     #[error(transparent)]
     Ground(#[from] GroundError),
+    /// The lab cannot do what was asked of it.
+    #[error(transparent)]
+    Lab(#[from] LabError),
+    /// The site has no host that the lab could stand in for.
+    #[error(
+        "this site has no Proxmox VE box and no Hetzner Cloud project, so there is nothing for a lab to stand in for"
+    )]
+    NothingForTheLab,
     /// Another run has a host.
     #[error(transparent)]
     Lock(#[from] LockError),
@@ -184,10 +193,12 @@ impl Failure {
             Self::Exists(_) => "name a folder that is empty or does not exist",
             Self::UnknownKind(_) => "choose from site, host, manifest, spec, preset and posture",
             Self::Observed { .. } => "docs/observed.md in the repository of orch says what belongs in it",
-            Self::Ground(error) => error.hint(),
+            Self::Ground(error) => return Some(error.hint.clone()),
             Self::NoServer(_) => {
                 "run `orch serve` where the nodes can reach it and say so by `server_url`; `--mode push` does without"
             }
+            Self::Lab(error) => error.hint(),
+            Self::NothingForTheLab => "add one below hosts/; nodes on this very computer need no lab",
             Self::OfficeTaken => "end it first, or leave it to that one",
             Self::NotListening { .. } => "see who listens there; --listen names another address",
             Self::Vault(error) => return Some(error.hint()),

@@ -4,6 +4,7 @@ mod args;
 mod failure;
 mod foreign;
 mod inner;
+mod lab;
 mod outlook;
 mod output;
 mod page;

@@ -1,9 +1,9 @@
 //! A plan with what is known of it before anything is touched: a run and its rehearsal see the same.
 
-use orch_model::{Fleet, Mode, Provider};
+use orch_model::{Fleet, Mode};
 use orch_plan::{Action, Goal, NodePlan, Observed, Plan, plan};
 
-use orch_providers::Obstacle;
+use orch_providers::{Cost, Obstacle};
 use orch_run::TreasuryError;
 
 use crate::failure::Failure;
@@ -14,6 +14,8 @@ pub(crate) struct Outlook {
     pub(crate) plan: Plan,
     /// What will be less than was asked for.
     pub(crate) caveats: Vec<String>,
+    /// What it will cost.
+    pub(crate) costs: Vec<Cost>,
     /// Why it is not carried out, where it is known that it cannot be.
     pub(crate) objection: Option<Failure>,
 }
@@ -27,23 +29,24 @@ impl Outlook {
         goal: &Goal,
     ) -> Result<Self, Failure> {
         let plan = plan(&scene.fleet, observed, goal)?;
-        let unserved = nobody_to_fetch_from(&plan, &scene.fleet);
+        let unserved = nobody_to_fetch_from(&plan, &scene.fleet, reach);
         let unserved = unserved
             .map(|failure| Obstacle { what: failure.to_string(), hint: failure.hint().unwrap_or_default() });
         let preflight = reach.preflight(&plan).await;
         let sealed = scene.sealed.iter().cloned().map(|TreasuryError { what, hint }| Obstacle { what, hint });
         let obstacles: Vec<Obstacle> = sealed.chain(unserved).chain(preflight.obstacles).collect();
         let objection = (!obstacles.is_empty()).then_some(Failure::Obstacles(obstacles));
-        Ok(Self { plan, caveats: preflight.caveats, objection })
+        Ok(Self { plan, caveats: preflight.caveats, costs: preflight.costs, objection })
     }
 }
 
 /// Nodes that fetch their configuration need a server that they can reach. Those of this computer find one in their own
 /// network.
-fn nobody_to_fetch_from(plan: &Plan, fleet: &Fleet) -> Option<Failure> {
+fn nobody_to_fetch_from(plan: &Plan, fleet: &Fleet, reach: &Reach) -> Option<Failure> {
     let has_server = |node: &NodePlan| {
-        let host = fleet.hosts.get(&node.identity.host);
-        host.is_some_and(|host| host.provider == Provider::Local || host.server_url.is_some())
+        let host = &node.identity.host;
+        let has_address = fleet.hosts.get(host).is_some_and(|host| host.server_url.is_some());
+        has_address || reach.ground.ears.contains_key(host)
     };
     let nodes = plan.nodes.iter().filter(|node| fetches(node) && !has_server(node));
     let nodes: Vec<_> = nodes.map(|node| node.name().clone()).collect();

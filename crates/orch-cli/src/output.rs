@@ -136,6 +136,13 @@ pub(crate) fn note(text: &dyn Display) {
     let _ = writeln!(anstream::stderr(), "{}", paint(&text.to_string()));
 }
 
+/// Says what a plan costs, a line each.
+pub(crate) fn costs(costs: &[orch_providers::Cost]) {
+    for cost in costs {
+        note(&format!("cost: {cost}"));
+    }
+}
+
 /// Says what will be less than was asked for.
 pub(crate) fn caveats(caveats: &[String]) {
     for caveat in caveats {

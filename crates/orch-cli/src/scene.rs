@@ -16,6 +16,7 @@ use orch_server::{ServerFolder, SitePlace, SiteRegistry, system_clock};
 
 use crate::args::{Cli, Pace, Placement, RequiredManifest};
 use crate::failure::Failure;
+use crate::lab;
 use crate::output;
 use crate::site;
 
@@ -37,7 +38,7 @@ pub(crate) struct Scene {
     manifest_file: Option<PathBuf>,
 }
 
-/// Those who speak to hosts, and the hosts that nobody can speak to yet.
+/// Those who speak to hosts, and the hosts that nobody can speak to.
 pub(crate) struct Reach {
     pub(crate) ground: Ground,
     pub(crate) mute: BTreeMap<HostName, GroundError>,
@@ -60,13 +61,9 @@ impl Scene {
         if let Some(parallelism) = pace.and_then(|pace| pace.parallelism) {
             fleet.settings.parallelism = parallelism.into();
         }
-        let keep = (cli.keep_connections > 0).then(|| Duration::from_secs(cli.keep_connections.into()));
-        let site = absolute(&root);
         let identities = Identities::of_process();
-        let (state, program) = (state(cli)?, program()?);
-        let vault = Vault::new(&site, identities.clone());
-        let treasury = Arc::new(SiteTreasury::new(vault));
-        let base = Base { state, site, program, keep, treasury: treasury.clone() };
+        let treasury = Arc::new(SiteTreasury::new(Vault::new(&absolute(&root), identities.clone())));
+        let base = base_with(cli, &root, treasury.clone())?;
         let manifest_file = manifest.manifest_file.as_deref().map(absolute);
         Ok(Self { fleet, sealed: Vec::new(), base, treasury, identities, manifest_file })
     }
@@ -79,9 +76,17 @@ impl Scene {
         let vault = self.treasury.vault();
         self.sealed = know_secrets(&mut self.fleet, vault, |node| meant.contains(node));
         let hosts: BTreeSet<&HostName> = meant.iter().map(|node| &node.host).collect();
-        self.sealed.extend(judge_hosts(&self.fleet, vault, |host| hosts.contains(host)));
+        // What stands in for a host is opened by something else.
+        let is_spoken_to = |host: &HostName| hosts.contains(host) && self.base.steads.is_none();
+        self.sealed.extend(judge_hosts(&self.fleet, vault, is_spoken_to));
         self.sealed.extend(judge_readers(&self.fleet, vault, |node| meant.contains(node)));
         Ok(self)
+    }
+
+    /// Opens what opens the hosts of the nodes that are meant, and nothing else: whoever only takes down needs no more.
+    pub(crate) fn admitted(mut self) -> Self {
+        self.sealed = judge_hosts(&self.fleet, self.treasury.vault(), |_| self.base.steads.is_none());
+        self
     }
 
     /// Looks as a goal needs it, and minds nodes that are to read sops files themselves and cannot yet.
@@ -123,7 +128,7 @@ impl Scene {
         Ok(picked(&self.fleet, only)?.into_iter().map(|node| node.identity.host.clone()).collect())
     }
 
-    /// Finds those who speak to the hosts. A kind of host that cannot be spoken to yet is set aside.
+    /// Finds those who speak to the hosts. A host that nobody can speak to is set aside.
     pub(crate) fn reach(&self) -> Reach {
         let (ground, mute) = Ground::of(&self.fleet, &self.base);
         Reach { ground, mute }
@@ -133,8 +138,8 @@ impl Scene {
 impl Reach {
     /// Who knows the nodes that fetch their configuration, whoever serves them.
     pub(crate) fn registry(&self, scene: &Scene) -> SiteRegistry {
-        let here = self.ground.locals.iter().map(|(host, local)| (host.clone(), local.server_address()));
-        let elsewhere = scene.fleet.hosts.iter().filter(|(host, _)| !self.ground.locals.contains_key(*host));
+        let here = self.ground.ears.iter().map(|(host, local)| (host.clone(), local.server_address()));
+        let elsewhere = scene.fleet.hosts.iter().filter(|(host, _)| !self.ground.ears.contains_key(*host));
         let elsewhere =
             elsewhere.filter_map(|(name, host)| Some((name.clone(), host.server_url.as_ref()?.to_string())));
         let (addresses, enrollers) = (here.chain(elsewhere).collect(), self.ground.enrollers.clone());
@@ -175,22 +180,14 @@ impl Reach {
         Preflight { caveats, ..preflight }
     }
 
-    /// Takes hosts that cannot be looked at yet for empty ones, and gives the words that say so.
-    pub(crate) fn assume_empty(&self, observed: &mut Observed) -> Option<String> {
-        for host in self.mute.keys() {
-            observed.hosts.insert(host.clone(), HostView::empty());
+    /// Says of hosts that nobody can speak to that they cannot be looked at.
+    pub(crate) fn mind_the_mute(&self, observed: &mut Observed) {
+        for (host, error) in &self.mute {
+            observed.hosts.insert(host.clone(), HostView::Unreachable { why: error.why.clone() });
         }
-        let hosts: Vec<&str> = self.mute.keys().map(HostName::as_str).collect();
-        let hosts = hosts.join(", ");
-        (!hosts.is_empty()).then(|| {
-            format!(
-                "note: {hosts} cannot be looked at yet, so this plan assumes that nothing is there; plan against a \
-                 recorded state with --observed FILE\n"
-            )
-        })
     }
 
-    /// Refuses what needs a host that cannot be spoken to yet.
+    /// Refuses what needs a host that nobody can speak to.
     pub(crate) fn must_cover(mut self, hosts: &BTreeSet<HostName>) -> Result<Self, Failure> {
         match hosts.iter().find_map(|host| self.mute.remove(host)) {
             Some(error) => Err(error.into()),
@@ -199,8 +196,33 @@ impl Reach {
     }
 }
 
-/// The driver's own folder, by a path that holds wherever it is used: programs that others start read it too.
+/// Where the hosts of a site are spoken to from.
+pub(crate) fn base(cli: &Cli, root: &Path) -> Result<Base, Failure> {
+    let vault = Vault::new(&absolute(root), Identities::of_process());
+    base_with(cli, root, Arc::new(SiteTreasury::new(vault)))
+}
+
+fn base_with(cli: &Cli, root: &Path, treasury: Arc<dyn Treasury>) -> Result<Base, Failure> {
+    Ok(Base {
+        state: state(cli)?,
+        site: absolute(root),
+        program: program()?,
+        node_program: cli.node_program.as_deref().map(absolute),
+        keep: (cli.keep_connections > 0).then(|| Duration::from_secs(cli.keep_connections.into())),
+        treasury,
+        steads: lab::steads(cli)?,
+    })
+}
+
+/// The driver's own folder, by a path that holds wherever it is used: programs that others start read it too. What is done
+/// in the lab is kept apart from what is done for real.
 pub(crate) fn state(cli: &Cli) -> Result<StateDir, Failure> {
+    let state = own_state(cli)?;
+    if cli.lab { Ok(StateDir::locate(Some(&lab::driver_folder(&state)))?) } else { Ok(state) }
+}
+
+/// The driver's own folder, in the lab or not.
+pub(crate) fn own_state(cli: &Cli) -> Result<StateDir, Failure> {
     Ok(StateDir::locate(cli.state.as_deref().map(absolute).as_deref())?)
 }
 

@@ -49,6 +49,7 @@ impl Stage {
     pub(crate) async fn plan_for(&self, goal: &Goal, observed: &Observed) -> Result<Plan, Failure> {
         let outlook = Outlook::of(&self.scene, &self.reach, observed, goal).await?;
         output::caveats(&outlook.caveats);
+        output::costs(&outlook.costs);
         outlook.objection.map_or(Ok(outlook.plan), Err)
     }
 
@@ -71,7 +72,7 @@ impl Stage {
         let service = Service {
             folder: self.scene.server(),
             place: self.scene.place(),
-            locals: self.reach.ground.locals.clone(),
+            locals: self.reach.ground.ears.clone(),
             limits: Limits::default(),
             tell: nobody(),
             look_every: SOON,

@@ -1,5 +1,6 @@
 //! Which API a host has.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,7 +8,7 @@ use std::time::Duration;
 use crate::exchange::Api;
 use crate::faults::Faults;
 use crate::hetzner::{Hetzner, HetznerSettings};
-use crate::hosting::Hosting;
+use crate::hosting::{Hosting, Like};
 use crate::lab_file::Token;
 use crate::local_machines::LocalMachines;
 use crate::machines::{Machines, Trouble};
@@ -17,6 +18,9 @@ use crate::told::told;
 
 /// How long an action takes where it takes no longer than it must.
 const QUICK_ACTION: Duration = Duration::from_millis(5);
+
+/// How large an image is that lies there.
+const IMAGE: u64 = 1 << 30;
 
 /// What an API is made with.
 pub struct ApiParts {
@@ -56,10 +60,13 @@ pub(crate) fn api(parts: ApiParts) -> Result<Arc<dyn Api>, Trouble> {
 fn proxmox(parts: ApiParts) -> Result<Arc<dyn Api>, Trouble> {
     let timings = if parts.quick { ProxmoxTimings::quick() } else { ProxmoxTimings::default() };
     let files = parts.folder.join("files");
+    let volumes: BTreeMap<String, u64> =
+        parts.host.volumes.into_iter().map(|volume| (volume, IMAGE)).collect();
     let machines: Arc<dyn Machines> = match parts.local {
         Some(local) => {
-            let (folder, description) = (parts.folder.join("inside"), parts.description.clone());
-            let hosting = Hosting::new(local, folder, description, timings.clone());
+            let description = parts.description.clone();
+            let like = Like { description, timings: timings.clone(), volumes: volumes.clone() };
+            let hosting = Hosting::new(local, parts.folder.join("inside"), like);
             hosting.reopen_soon();
             hosting
         }
@@ -89,6 +96,7 @@ fn proxmox(parts: ApiParts) -> Result<Arc<dyn Api>, Trouble> {
         tokens: vec![ProxmoxToken::of_root("orch", secret)],
         description: parts.description,
         timings,
+        volumes,
         ..ProxmoxSettings::new(parts.node.unwrap_or_else(|| "pve".to_owned()), machines, parts.faults)
     };
     Ok(Arc::new(Proxmox::new(settings).map_err(|error| Trouble(told(&error)))?))

@@ -38,6 +38,44 @@ pub enum Fault {
     OutOfStock,
 }
 
+impl Fault {
+    /// All of them.
+    pub const ALL: [Self; 13] = [
+        Self::TooMany,
+        Self::ServerError,
+        Self::SilentAfter,
+        Self::CutAnswer,
+        Self::OtherCertificate,
+        Self::TaskFails,
+        Self::TaskNeverEnds,
+        Self::LockTimeout,
+        Self::StrangerTakesId,
+        Self::AgentSilent,
+        Self::NoPrivilege,
+        Self::Quota,
+        Self::OutOfStock,
+    ];
+
+    /// Its name on the command line and in files.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::TooMany => "too-many",
+            Self::ServerError => "server-error",
+            Self::SilentAfter => "silent-after",
+            Self::CutAnswer => "cut-answer",
+            Self::OtherCertificate => "other-certificate",
+            Self::TaskFails => "task-fails",
+            Self::TaskNeverEnds => "task-never-ends",
+            Self::LockTimeout => "lock-timeout",
+            Self::StrangerTakesId => "stranger-takes-id",
+            Self::AgentSilent => "agent-silent",
+            Self::NoPrivilege => "no-privilege",
+            Self::Quota => "quota",
+            Self::OutOfStock => "out-of-stock",
+        }
+    }
+}
+
 /// Which questions meet a fault.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rule {
@@ -121,6 +159,13 @@ impl Faults {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_fault_has_one_name_wherever_it_is_written() {
+        for fault in Fault::ALL {
+            assert_eq!(serde_json::to_value(fault).expect("it can be written"), fault.word());
+        }
+    }
 
     #[test]
     fn a_rule_strikes_the_questions_that_it_names_and_as_often_as_it_says() {

@@ -1,6 +1,6 @@
 //! What a lab is to be: which hosts it has, and how they behave.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -68,6 +68,9 @@ pub struct LabHost {
     /// Proxmox: where snippets go.
     #[serde(default)]
     pub snippets: Option<String>,
+    /// Proxmox: the images that lie there, such as `local:import/debian-13.qcow2`.
+    #[serde(default)]
+    pub volumes: BTreeSet<String>,
 }
 
 impl LabHost {
@@ -82,6 +85,7 @@ impl LabHost {
             datastore: None,
             bridge: None,
             snippets: None,
+            volumes: BTreeSet::new(),
         }
     }
 }

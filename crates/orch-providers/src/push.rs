@@ -20,7 +20,7 @@ use tokio::time::Instant;
 
 use crate::remote::{Remote, RunAs};
 
-pub use program::{Binary, Program};
+pub use program::{Binary, Program, Uploaded};
 
 /// How long each part may take.
 #[derive(Debug, Clone, PartialEq, Eq)]

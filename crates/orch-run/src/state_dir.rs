@@ -49,6 +49,11 @@ impl StateDir {
         Ok(Self { root: base.ok_or(StateDirError::Nowhere)?.join("orch") })
     }
 
+    /// What a lab on this computer keeps; it need not exist.
+    pub fn lab(&self) -> PathBuf {
+        self.root.join("lab")
+    }
+
     /// The folder of run journals; it need not exist.
     pub fn runs(&self) -> PathBuf {
         self.root.join("runs")

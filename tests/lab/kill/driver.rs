@@ -79,7 +79,9 @@ async fn drive(job: &Job) {
         state: state.clone(),
         site: job.site.clone(),
         program: ORCH.into(),
+        node_program: None,
         keep: None,
+        steads: None,
         treasury: NoTreasury::shared(),
     };
     let (ground, _) = Ground::of(&fleet, &base);

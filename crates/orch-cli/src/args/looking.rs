@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
-use orch_plan::Verb;
+use orch_plan::{Selection, Selector, Verb};
 use orch_run::RunId;
 
-use super::about::About;
+use super::about::{About, OptionalManifest, Placement};
 use super::acting::Pace;
 
 /// What to plan.
@@ -47,6 +47,31 @@ impl From<Goal> for Verb {
             Goal::Config => Self::Config,
             Goal::Destroy => Self::Destroy,
         }
+    }
+}
+
+/// What to look at.
+#[derive(Debug, Args)]
+pub(crate) struct StatusArgs {
+    /// The manifest.
+    #[command(flatten)]
+    pub(crate) manifest: OptionalManifest,
+    /// Where its nodes go.
+    #[command(flatten)]
+    pub(crate) placement: Placement,
+    /// Only these nodes: a name, `tag:<tag>`, or `<name>+` for a node with its children. Repeat it, or use commas.
+    #[arg(long, value_name = "SELECTOR", value_delimiter = ',')]
+    only: Vec<Selector>,
+    /// Show instead what bears the marks of this site on its hosts, or on the one that -H names, and is wanted by none of its
+    /// manifests.
+    #[arg(long, conflicts_with_all = ["manifest", "manifest_file", "only", "mode"])]
+    pub(crate) orphans: bool,
+}
+
+impl StatusArgs {
+    /// Which nodes are meant.
+    pub(crate) fn selection(&self) -> Selection {
+        Selection::of(self.only.clone())
     }
 }
 

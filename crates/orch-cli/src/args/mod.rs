@@ -2,6 +2,7 @@
 
 mod about;
 mod acting;
+mod lab;
 mod looking;
 mod secrets;
 mod serving;
@@ -16,7 +17,8 @@ use orch_model::HostName;
 use crate::output;
 pub(crate) use about::{About, OptionalManifest, Placement, RequiredManifest};
 pub(crate) use acting::{Acting, CreateArgs, DestroyArgs, ExecArgs, Pace, SshArgs, Telling};
-pub(crate) use looking::{GraphFormat, PlanArgs, RunChoice, RunsArgs};
+pub(crate) use lab::{FaultArgs, LabArgs, LabUpArgs};
+pub(crate) use looking::{GraphFormat, PlanArgs, RunChoice, RunsArgs, StatusArgs};
 pub(crate) use secrets::{Readers, SecretsArgs};
 pub(crate) use serving::{ServeArgs, TokenArgs};
 
@@ -54,6 +56,15 @@ pub(crate) struct Cli {
     )]
     pub(crate) keep_connections: u32,
 
+    /// Speak to the lab that `orch lab up` started, in the stead of Proxmox VE boxes and Hetzner Cloud projects. What is done
+    /// there is kept apart from what is done for real.
+    #[arg(long, global = true, env = "ORCH_LAB", hide_env_values = true)]
+    pub(crate) lab: bool,
+
+    /// The `orch-node` program that is brought to nodes of Proxmox VE and Hetzner Cloud. Default: this very program.
+    #[arg(long, global = true, value_name = "FILE", env = "ORCH_NODE_PROGRAM", hide_env_values = true)]
+    pub(crate) node_program: Option<PathBuf>,
+
     /// Print the answer as one JSON document on standard output, also on failure, and nothing else there.
     #[arg(long, global = true)]
     pub(crate) json: bool,
@@ -78,8 +89,7 @@ pub(crate) enum VerbArgs {
     },
     /// Show what would be done, and why.
     ///
-    /// Looks at the hosts and changes nothing. Ends with 0 whatever it shows: `--json` has each node's verdict. A kind of
-    /// host that cannot be looked at yet is taken for empty, and that is said.
+    /// Looks at the hosts and changes nothing. Ends with 0 whatever it shows: `--json` has each node's verdict.
     #[command(
         after_help = "Examples:\n  orch plan -M nested-test -H father\n  orch plan -M workers -H father --only worker-2 --json\n  orch plan -M nested-test -H father --for destroy --observed world.json"
     )]
@@ -112,9 +122,9 @@ pub(crate) enum VerbArgs {
     /// Changes nothing and waits for no run. Ends with 0 where everything is as wanted, with 1 where nodes are missing,
     /// cannot be reached or are not healthy, and with 2 where only some are, or something has drifted.
     #[command(
-        after_help = "Examples:\n  orch status -M nested-test -H father\n  orch status -M workers -H father --only worker-2 --json"
+        after_help = "Examples:\n  orch status -M nested-test -H father\n  orch status -M workers -H father --only worker-2 --json\n  orch status --orphans"
     )]
-    Status(About),
+    Status(StatusArgs),
     /// Take every node down and leave nothing of it.
     ///
     /// Asks before it does, unless --yes is given. Nodes that are gone already are fine.
@@ -168,6 +178,18 @@ pub(crate) enum VerbArgs {
         /// What to do.
         #[command(subcommand)]
         what: SecretsArgs,
+    },
+    /// Run Proxmox VE and Hetzner Cloud on this computer, for trying out a site without either.
+    ///
+    /// Their APIs are served on loopback, and the machines behind them are made of this computer. `orch --lab` speaks to
+    /// them in the stead of the hosts themselves.
+    #[command(
+        after_help = "Examples:\n  orch lab up\n  orch --lab create -M workers -H mother\n  orch lab fault --host mother lock-timeout --times 2\n  orch lab down"
+    )]
+    Lab {
+        /// What to do.
+        #[command(subcommand)]
+        what: LabArgs,
     },
     /// Draw the nodes of a manifest and how they relate.
     #[command(

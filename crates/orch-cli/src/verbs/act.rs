@@ -46,8 +46,8 @@ fn act(
     output: &Output,
 ) -> Result<ExitCode, Failure> {
     let scene = Scene::of(cli, &args.about.manifest, &args.about.placement, Some(&args.pace))?;
-    // What is destroyed needs none.
-    let scene = if goal.verb == Verb::Destroy { scene } else { scene.opened(&goal.only)? };
+    // What is destroyed needs none but what opens its host.
+    let scene = if goal.verb == Verb::Destroy { scene.admitted() } else { scene.opened(&goal.only)? };
     if args.dry_run {
         return plan::rehearse(&scene, goal, output, |_| Ok(()));
     }

@@ -4,6 +4,8 @@ mod act;
 mod exec;
 mod graph;
 mod init;
+mod lab;
+mod orphans;
 mod plan;
 mod reference;
 mod runs;
@@ -28,7 +30,8 @@ pub(crate) fn run(cli: &Cli, output: &Output) -> Result<ExitCode, Failure> {
         VerbArgs::Plan(args) => plan::run(cli, args, output),
         VerbArgs::Create(args) => act::create(cli, args, output),
         VerbArgs::Config(args) => act::config(cli, args, output),
-        VerbArgs::Status(about) => status::run(cli, about, output),
+        VerbArgs::Status(args) => status::run(cli, args, output),
+        VerbArgs::Lab { what } => lab::run(cli, what, output),
         VerbArgs::Test(args) => trial::run(cli, args, output),
         VerbArgs::Exec(args) => exec::run(cli, args, output),
         VerbArgs::Ssh(args) => session::ssh(cli, args),

@@ -20,7 +20,7 @@ pub(crate) fn run(cli: &Cli, args: &PlanArgs, output: &Output) -> Result<ExitCod
     let about = &args.about;
     let scene = Scene::of(cli, &about.manifest, &about.placement, Some(&args.pace))?;
     let goal = Goal { verb: args.goal.into(), only: about.selection(), replace: args.replace };
-    let scene = if goal.verb == Verb::Destroy { scene } else { scene.opened(&goal.only)? };
+    let scene = if goal.verb == Verb::Destroy { scene.admitted() } else { scene.opened(&goal.only)? };
     let plan = match args.observed.as_deref() {
         Some(file) => plan(&scene.fleet, &read_observed(file)?, &goal)?,
         None => with_obstacles(look(&scene, &goal)?.0),
@@ -59,14 +59,12 @@ fn look(scene: &Scene, goal: &Goal) -> Result<(Outlook, Observed), Failure> {
     let reach = scene.reach();
     let (outlook, observed) = block_on(reach.during(async {
         let mut observed = scene.look_for(&reach, goal).await?;
-        let assumption = reach.assume_empty(&mut observed);
+        reach.mind_the_mute(&mut observed);
         let outlook = Outlook::of(scene, &reach, &observed, goal).await?;
-        if let Some(assumption) = assumption {
-            output::note(&assumption);
-        }
         Ok((outlook, observed))
     }))?;
     output::caveats(&outlook.caveats);
+    output::costs(&outlook.costs);
     Ok((outlook, observed))
 }
 

@@ -3,23 +3,31 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use orch_model::{Identity, Mode, NodeRecord};
+use orch_model::{Identity, Mode, NodeRecord, Problem};
 use orch_plan::{Goal, Verb, plan};
 use orch_run::{ExitCode, Registry as _, Standing, TreasuryError};
 use orch_server::remembered;
 
-use crate::args::{About, Cli};
+use crate::args::{Cli, StatusArgs};
 use crate::failure::Failure;
 use crate::output::{self, Output};
 use crate::runtime::block_on;
 use crate::scene::{Reach, Scene};
+use crate::verbs::orphans;
+
+const WHICH: &str = "name one with -M; --orphans looks for what no manifest wants";
 
 /// How long a node may take to say what it is.
 const DEADLINE: Duration = Duration::from_secs(30);
 
-pub(crate) fn run(cli: &Cli, about: &About, output: &Output) -> Result<ExitCode, Failure> {
-    let scene = Scene::of(cli, &about.manifest, &about.placement, None)?;
-    let only = about.selection();
+pub(crate) fn run(cli: &Cli, args: &StatusArgs, output: &Output) -> Result<ExitCode, Failure> {
+    if args.orphans {
+        return orphans::run(cli, args.placement.host.as_ref(), output);
+    }
+    let nameless = || Failure::Problems(Problem::with_request("no manifest is named").hint(WHICH).into());
+    let manifest = args.manifest.named().ok_or_else(nameless)?;
+    let scene = Scene::of(cli, &manifest, &args.placement, None)?;
+    let only = args.selection();
     let scene = scene.opened(&only)?;
     for TreasuryError { what, hint } in &scene.sealed {
         output::note(&format!("warning: secrets cannot be compared: {what}\nhint: {hint}\n"));

@@ -17,7 +17,7 @@ use crate::certificate::Certificate;
 use crate::faults::Faults;
 use crate::local_machines::LocalMachines;
 use crate::machines::{FirstBoot, Machines, Power, Size, Trouble, Wanted};
-use crate::proxmox::{Proxmox, ProxmoxSettings, ProxmoxTimings, ProxmoxToken};
+use crate::proxmox::{Proxmox, ProxmoxSettings, ProxmoxStorage, ProxmoxTimings, ProxmoxToken};
 use crate::serve::{ServeSettings, Serving};
 use crate::state;
 use crate::told::told;
@@ -32,10 +32,18 @@ const TOOLS: &str = "tools";
 pub(crate) struct Hosting {
     machines: LocalMachines,
     folder: PathBuf,
-    description: Option<PathBuf>,
-    timings: ProxmoxTimings,
+    like: Like,
     /// Those that are served, by their ids.
     served: Mutex<BTreeMap<String, Serving>>,
+}
+
+/// How those inside are: as the one around them.
+#[derive(Clone)]
+pub(crate) struct Like {
+    pub(crate) description: Option<PathBuf>,
+    pub(crate) timings: ProxmoxTimings,
+    /// The images that lie there, with their sizes.
+    pub(crate) volumes: BTreeMap<String, u64>,
 }
 
 /// What stays the same for a machine that hosts others.
@@ -46,13 +54,8 @@ struct Inside {
 }
 
 impl Hosting {
-    pub(crate) fn new(
-        machines: LocalMachines,
-        folder: PathBuf,
-        description: Option<PathBuf>,
-        timings: ProxmoxTimings,
-    ) -> Arc<Self> {
-        Arc::new(Self { machines, folder, description, timings, served: Mutex::default() })
+    pub(crate) fn new(machines: LocalMachines, folder: PathBuf, like: Like) -> Arc<Self> {
+        Arc::new(Self { machines, folder, like, served: Mutex::default() })
     }
 
     /// Serves those again that run, as after a restart of whoever served them before.
@@ -100,18 +103,21 @@ impl Hosting {
         }
         let (inside, certificate) = self.inside(id, None)?;
         let folder = self.folder_of(id);
-        let machines = Self::new(
-            self.machines.inside(id),
-            folder.join("inside"),
-            self.description.clone(),
-            self.timings.clone(),
-        );
+        let machines = Self::new(self.machines.inside(id), folder.join("inside"), self.like.clone());
         machines.reopen_soon();
+        let files = Some(folder.join("files"));
+        let contents = ["iso", "vztmpl", "snippets", "import", "backup"];
+        let storages = vec![
+            ProxmoxStorage { folder: files, ..ProxmoxStorage::new("local", "dir", &contents) },
+            ProxmoxStorage::new("local-lvm", "lvmthin", &["images", "rootdir"]),
+        ];
         let settings = ProxmoxSettings {
             state: Some(folder.join("api.json")),
             tokens: vec![ProxmoxToken::of_root(TOOLS, &inside.secret)],
-            description: self.description.clone(),
-            timings: self.timings.clone(),
+            description: self.like.description.clone(),
+            timings: self.like.timings.clone(),
+            volumes: self.like.volumes.clone(),
+            storages,
             ..ProxmoxSettings::new(inside.node, machines, Faults::default())
         };
         let api = Proxmox::new(settings).map_err(|error| Trouble(told(&error)))?;

@@ -2,6 +2,7 @@
 //! host and is none of these is wanted by nobody.
 
 use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::string::String;
 
 use super::{host, settings};
 use crate::catalog::Catalog;
@@ -20,6 +21,8 @@ pub struct Survey {
     pub hosts: BTreeMap<HostName, Host>,
     /// The nodes of each manifest, wherever they are placed.
     pub wanted: BTreeMap<ManifestName, BTreeSet<NodeName>>,
+    /// What nodes of each host can be made from, as that host calls it.
+    pub images: BTreeMap<HostName, BTreeSet<String>>,
     /// How long things are waited for.
     pub settings: Settings,
 }
@@ -36,7 +39,12 @@ pub fn survey(catalog: &Catalog<'_>) -> Survey {
         let roster = Roster::new(&manifest.nodes, &mut cx);
         Some((name.clone(), roster.members.iter().map(|member| member.name.clone()).collect()))
     });
+    let images = catalog.hosts().filter_map(|name| {
+        let images = catalog.hosts.get(name)?.images()?;
+        Some((name.clone(), images.values().cloned().collect()))
+    });
     Survey {
+        images: images.collect(),
         site: site.site_name(),
         hosts: hosts.collect(),
         wanted: wanted.collect(),

@@ -8,6 +8,7 @@ mod dial;
 mod form;
 mod trust;
 
+pub(crate) use client::host_and_port;
 pub use client::{Client, ClientSettings, Method, Opener, Question, Reply};
 pub use dial::{Dial, Stream, Tcp};
 pub use form::{encode, form};

@@ -27,7 +27,7 @@ pub struct FirstBoot<'a> {
 
 /// It, as cloud-init takes it. No shell reads any of it: commands are lists of words.
 pub fn user_data(given: &FirstBoot<'_>) -> Result<Zeroizing<String>, UserDataError> {
-    let mut files = Vec::new();
+    let mut files: Vec<Json> = access(given.user).into_iter().collect();
     let mut commands = Vec::new();
     if let Some((enrolment, program)) = given.enrolment {
         if !program.starts_with('/') || program.chars().any(char::is_control) {
@@ -68,13 +68,57 @@ fn user(name: &UserName, access: &PublicKey) -> Json {
     }
     json!({
         "name": name.as_str(),
-        "sudo": "ALL=(ALL) NOPASSWD:ALL",
         "shell": "/bin/sh",
         "lock_passwd": true,
         "ssh_authorized_keys": keys,
     })
 }
 
+/// The account that orch comes in with stays able to become root, whatever a posture says of the same account later: of the
+/// rules that fit, the last one counts.
+fn access(user: &UserName) -> Option<Json> {
+    let rule = format!("{user} ALL=(ALL:ALL) NOPASSWD: ALL\n");
+    (user.as_str() != "root").then(|| file("/etc/sudoers.d/zz-orch-access", "0440", &rule))
+}
+
 fn file(path: &str, permissions: &str, content: &str) -> Json {
     json!({ "path": path, "owner": "root:root", "permissions": permissions, "content": content })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn given(user: &str, enrolment: Option<(&Enrolment, &str)>) -> Result<Json, UserDataError> {
+        let user: UserName = user.parse().unwrap();
+        let (key, access) = (FirstKey::generate(), FirstKey::generate().public);
+        let boot = FirstBoot { hostname: "web", user: &user, access: &access, host_key: &key, enrolment };
+        let text = user_data(&boot)?;
+        let document = text.strip_prefix("#cloud-config\n").unwrap();
+        let document: Json = serde_json::from_str(document).unwrap();
+        assert_eq!(document["ssh_keys"]["ed25519_private"], key.private.as_str());
+        assert_eq!(document["users"][0]["ssh_authorized_keys"][0], access.as_str());
+        Ok(document)
+    }
+
+    #[test]
+    fn the_account_that_orch_comes_in_with_may_become_root_and_nobody_has_a_password() {
+        let document = given("ops", None).unwrap();
+        assert_eq!(document["write_files"][0]["path"], "/etc/sudoers.d/zz-orch-access");
+        assert_eq!(document["users"][0]["lock_passwd"], true);
+        assert_eq!((&document["ssh_pwauth"], &document["disable_root"]), (&json!(false), &json!(true)));
+        let document = given("root", None).unwrap();
+        assert_eq!((&document["write_files"], &document["disable_root"]), (&json!([]), &json!(false)));
+    }
+
+    #[test]
+    fn a_program_that_is_no_path_is_refused() {
+        let text = r#"{"node":"m.n@h","mode":"pull","server":"https://s","pins":[],"token":"t"}"#;
+        let enrolment: Enrolment = serde_json::from_str(text).unwrap();
+        let document = given("ops", Some((&enrolment, "/usr/bin/orch-node"))).unwrap();
+        assert_eq!(document["write_files"][1]["permissions"], "0400");
+        for wrong in ["orch-node", "/a\nb"] {
+            assert!(matches!(given("ops", Some((&enrolment, wrong))), Err(UserDataError::NotAPath(_))));
+        }
+    }
 }

@@ -10,6 +10,7 @@ mod belong;
 mod call;
 mod cost;
 mod destroy;
+mod elsewhere;
 mod ensure;
 mod firewall;
 mod group;
@@ -35,7 +36,7 @@ use tokio::sync::OnceCell;
 use uuid::Uuid;
 
 use crate::api::Client;
-use crate::push::Binary;
+use crate::push::Uploaded;
 use call::Caller;
 pub use cost::Cost;
 use ensure::Ensured;
@@ -65,8 +66,8 @@ pub struct HetznerSetup {
     pub ssh_ports: BTreeSet<u16>,
     /// How long a server may take until its SSH server answers; nothing where it counts as made without that.
     pub reach: Option<Duration>,
-    /// The program that configures nodes, where their images do not have it.
-    pub program: Option<Arc<Binary>>,
+    /// The program that is brought to nodes, where images do not have it.
+    pub program: Arc<Uploaded>,
     /// How patient to be.
     pub pace: Pace,
 }

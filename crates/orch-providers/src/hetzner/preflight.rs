@@ -12,7 +12,7 @@ use super::answer::{ServerType, Thing};
 use super::ensure::one_of;
 use super::trouble::CallError;
 use crate::api::encode;
-use crate::ground::{Obstacle, Preflight};
+use crate::preflight::{Obstacle, Preflight};
 
 /// Why a node cannot live inside of another here.
 pub(super) fn nested(node: &NodeName, parent: &NodeName) -> String {

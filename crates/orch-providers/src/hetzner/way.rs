@@ -55,13 +55,10 @@ impl Hetzner {
 
     fn program(&self, target: &Target) -> Result<Program, TransportError> {
         let setup = &self.inner.setup;
-        let there = setup.hetzner.node_program.clone().map(Program::There);
-        let brought = || setup.program.clone().map(Program::Upload);
-        there.or_else(brought).ok_or_else(|| {
-            let why =
-                "neither has its image the program that configures it, nor is there one to be brought there";
-            unreachable(target, why.into())
-        })
+        if let Some(path) = &setup.hetzner.node_program {
+            return Ok(Program::There(path.clone()));
+        }
+        setup.program.program().map_err(|why| TransportError::Unasked { node: target.identity.clone(), why })
     }
 }
 

@@ -15,7 +15,7 @@ use super::machine::Ids;
 use super::make::Maker;
 use super::seed::shared_around;
 use crate::finish::finish;
-use crate::ground::{Obstacle, Preflight};
+use crate::preflight::{Obstacle, Preflight};
 
 /// What a machine made from this machine's programs takes before anything is written to it, with room to begin.
 const LEAST_BYTES: u64 = 32 << 20;
@@ -26,7 +26,7 @@ const PROBING: Duration = Duration::from_secs(30);
 impl Maker {
     /// Says what would stand in the way of making these machines.
     pub(crate) fn preflight(&self, wanted: &[MachineSpec]) -> Preflight {
-        let mut found = Preflight { obstacles: Vec::new(), caveats: self.caveats() };
+        let mut found = Preflight { caveats: self.caveats(), ..Preflight::default() };
         if wanted.is_empty() {
             return found;
         }

@@ -17,7 +17,7 @@ use super::machine::Means;
 use super::make::{MakeError, Maker};
 use super::record::{Folder, Record};
 use super::store::{Found, Store};
-use crate::ground::{Obstacle, Preflight};
+use crate::preflight::{Obstacle, Preflight};
 use crate::ssh::chain;
 
 /// Where a node keeps what became of its configuration.
@@ -75,7 +75,7 @@ impl Local {
         said.await.unwrap_or_else(|error| {
             let what = format!("what stands in the way on this computer cannot be found out: {error}");
             let hint = "run again, and tell the makers of orch".into();
-            Preflight { obstacles: vec![Obstacle { what, hint }], caveats: Vec::new() }
+            Preflight { obstacles: vec![Obstacle { what, hint }], caveats: Vec::new(), costs: Vec::new() }
         })
     }
 

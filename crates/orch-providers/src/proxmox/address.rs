@@ -1,6 +1,6 @@
 //! Where a machine answers: by the word of its guest agent for the card that Proxmox gave it, never for another one in it.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 
 use orch_run::Order;
 use serde_json::Value as Json;
@@ -100,15 +100,15 @@ fn address_in(answer: &Json, mac: &str) -> Option<IpAddr> {
     usable.first().copied()
 }
 
+/// Whether others can reach a machine there. A card that has an address of loopback is one of a lab on this computer.
 fn is_usable(address: &IpAddr) -> bool {
-    match address {
-        IpAddr::V4(address) => {
-            !address.is_loopback() && !address.is_link_local() && !address.is_unspecified()
-        }
-        IpAddr::V6(address) => {
-            !address.is_loopback() && !address.is_unicast_link_local() && !address.is_unspecified()
-        }
-    }
+    let means_itself =
+        *address == IpAddr::from([127, 0, 0, 1]) || *address == IpAddr::V6(Ipv6Addr::LOCALHOST);
+    let is_link_local = match address {
+        IpAddr::V4(address) => address.is_link_local(),
+        IpAddr::V6(address) => address.is_unicast_link_local(),
+    };
+    !means_itself && !is_link_local && !address.is_unspecified()
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use super::maker::Maker;
 use super::read::Fields;
 use super::trouble::Trouble;
 use crate::api::encode;
-use crate::ground::{Obstacle, Preflight};
+use crate::preflight::{Obstacle, Preflight};
 
 /// What making machines takes, wherever it is granted.
 const PRIVILEGES: [&str; 10] = [
@@ -47,7 +47,7 @@ impl Maker {
         let mut obstacles = Vec::new();
         if let Err(trouble) = version {
             // Where it does not even say which version it is, everything else is said by that.
-            return Preflight { obstacles: vec![self.stands(trouble)], caveats: Vec::new() };
+            return Preflight { obstacles: vec![self.stands(trouble)], ..Preflight::default() };
         }
         obstacles.extend(self.node_stands(&nodes));
         // What is there on a node that is not there is no news.
@@ -60,7 +60,7 @@ impl Maker {
             Ok(listed) => obstacles.extend(self.image_stands(wanted, &listed).await),
             Err(trouble) => obstacles.push(self.stands(trouble)),
         }
-        Preflight { obstacles, caveats: Vec::new() }
+        Preflight { obstacles, ..Preflight::default() }
     }
 
     fn stands(&self, trouble: Trouble) -> Obstacle {

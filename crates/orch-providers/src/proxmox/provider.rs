@@ -12,7 +12,7 @@ use super::mark::{self, Bears};
 use super::remove::disc_of;
 use super::setup::ProxmoxSetup;
 use super::trouble::Trouble;
-use crate::ground::Preflight;
+use crate::preflight::Preflight;
 
 /// A Proxmox VE as a host.
 #[derive(Clone)]

@@ -11,7 +11,7 @@ use orch_model::{HostName, NodeName, UserName};
 
 use super::pace::Pace;
 use crate::api::Client;
-use crate::push::Binary;
+use crate::push::Uploaded;
 
 /// What a Proxmox VE as a host is made with.
 #[derive(Clone)]
@@ -34,8 +34,8 @@ pub struct ProxmoxSetup {
     pub reach: Option<Duration>,
     /// The node whose own Proxmox VE this is, where it is not the host's: that node's children are made here.
     pub parent: Option<NodeName>,
-    /// The program that configures nodes, where images do not have it.
-    pub binary: Option<Arc<Binary>>,
+    /// The program that is brought to nodes, where images do not have it.
+    pub program: Arc<Uploaded>,
     /// Who writes snippets, where the host has a storage for them.
     pub snippets: Option<Arc<dyn Snippets>>,
     /// Who else knows the addresses of machines.

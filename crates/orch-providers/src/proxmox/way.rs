@@ -70,10 +70,6 @@ impl Proxmox {
         if let Some(path) = &setup.proxmox.node_program {
             return Ok(Program::There(path.clone()));
         }
-        setup.binary.clone().map(Program::Upload).ok_or_else(|| TransportError::Failed {
-            node: target.identity.clone(),
-            why: "there is no program that could configure it: name where images have it as `node_program` in the host's file".into(),
-            evidence: Vec::new(),
-        })
+        setup.program.program().map_err(|why| TransportError::Unasked { node: target.identity.clone(), why })
     }
 }

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 use std::fs;
 use std::io;
-use std::path::Path;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use orch_run::{Ended, Target, TransportError};
@@ -32,6 +32,31 @@ pub enum Program {
     There(String),
     /// It is brought there when it is not there yet.
     Upload(Arc<Binary>),
+}
+
+/// A program of the driver's that is brought to nodes, read when the first of them needs it.
+#[derive(Debug)]
+pub struct Uploaded {
+    file: PathBuf,
+    read: OnceLock<Arc<Binary>>,
+}
+
+impl Uploaded {
+    /// The program in this file.
+    pub const fn of(file: PathBuf) -> Self {
+        Self { file, read: OnceLock::new() }
+    }
+
+    /// The program; in words, why it cannot be read.
+    pub fn program(&self) -> Result<Program, String> {
+        if let Some(binary) = self.read.get() {
+            return Ok(Program::Upload(Arc::clone(binary)));
+        }
+        let unread =
+            |error| format!("the program for it cannot be read from `{}`: {error}", self.file.display());
+        let binary = Arc::new(Binary::read(&self.file).map_err(unread)?);
+        Ok(Program::Upload(Arc::clone(self.read.get_or_init(|| binary))))
+    }
 }
 
 /// An `orch-node` for a node's kind of machine.

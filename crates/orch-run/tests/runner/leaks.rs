@@ -36,7 +36,7 @@ impl Provider for Hoarder {
     }
 
     async fn belongings(&self, of: &Owner) -> Result<Vec<Belonging>, ProviderError> {
-        let kept = self.kept.lock().unwrap().clone();
+        let kept = self.kept.lock().expect("nobody panics while holding this").clone();
         kept.map_err(|why| ProviderError::NoAnswer { host: of.host.clone(), why })
     }
 }
@@ -59,8 +59,8 @@ fn thing(kind: &str, manifest: Option<&str>, node: Option<&str>) -> Belonging {
         kind: kind.into(),
         id: format!("{kind}-1"),
         name: format!("a-{kind}"),
-        manifest: manifest.map(|name| name.parse().unwrap()),
-        node: node.map(|name| name.parse().unwrap()),
+        manifest: manifest.map(|name| name.parse().expect("it is a name")),
+        node: node.map(|name| name.parse().expect("it is a name")),
     }
 }
 
@@ -111,9 +111,12 @@ async fn unwanted_is_what_no_manifest_of_the_site_has() {
     ];
     let hoarder = Arc::new(Hoarder { inner: memory(), kept: Mutex::new(Ok(all)) });
     let places = BTreeMap::from([(host("father"), place(&hoarder))]);
-    let site = "site".parse().unwrap();
+    let site = "site".parse().expect("it is a name");
     let left = Left::look(&places, &site, None, Duration::from_secs(5)).await;
-    let wanted = BTreeMap::from([("kept".parse().unwrap(), BTreeSet::from(["web".parse().unwrap()]))]);
+    let wanted = BTreeMap::from([(
+        "kept".parse().expect("it is a name"),
+        BTreeSet::from(["web".parse().expect("it is a name")]),
+    )]);
     assert_eq!(
         left.unwanted(&wanted).found,
         [gone, dropped].into_iter().collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>()
