@@ -7,10 +7,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::call::Call;
+use super::card::with_mac;
 use super::config::not_locked;
 use super::create::{forget, let_stranger_in, may_allocate};
 use super::drive::{self, Drive, Stock, numbered};
-use super::guest::{Guest, Kind, with_mac};
+use super::guest::{Guest, Kind};
 use super::lab::Lab;
 use super::reply::{Outcome, Refusal, Reply};
 use super::state::{State, storage_of};

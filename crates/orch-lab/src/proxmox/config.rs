@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value as Json, json};
 
 use super::call::Call;
+use super::card::with_mac;
 use super::drive::{self, Drive, Stock, numbered};
 use super::formats::truth;
-use super::guest::{Guest, Kind, with_mac};
+use super::guest::{Guest, Kind};
 use super::reply::{Outcome, Refusal, Reply};
 use super::state::State;
 
@@ -206,7 +207,7 @@ impl Order {
         let gone = || format!("{} {vmid} does not exist", self.kind.noun());
         for key in &self.deletes {
             let guest = stock.state.guests.get_mut(&vmid).ok_or_else(gone)?;
-            if guest.is_running && AT_START.contains(&key.as_str()) {
+            if waits_for_start(guest, key) {
                 guest.pending.insert(key.clone(), None);
             } else if let Some(old) = guest.config.remove(key).filter(|_| drive::is_drive(key)) {
                 release(stock, vmid, key, &old, self.is_forced);
@@ -222,7 +223,7 @@ impl Order {
             };
             let guest = stock.state.guests.get_mut(&vmid).ok_or_else(gone)?;
             guest.pending.remove(key);
-            if guest.is_running && AT_START.contains(&key.as_str()) {
+            if waits_for_start(guest, key) {
                 guest.pending.insert(key.clone(), Some(value));
                 continue;
             }
@@ -234,6 +235,11 @@ impl Order {
         }
         Ok(())
     }
+}
+
+/// Whether an option of a guest comes true only at its next start; containers take everything as they run.
+fn waits_for_start(guest: &Guest, key: &str) -> bool {
+    guest.is_running && guest.kind == Kind::Qemu && AT_START.contains(&key)
 }
 
 /// Tags as they are kept: in lower case, in order, each once.

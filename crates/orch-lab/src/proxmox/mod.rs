@@ -8,6 +8,7 @@
 mod access;
 mod agent;
 mod call;
+mod card;
 mod clone;
 mod cloud_init;
 mod cluster;
@@ -43,12 +44,15 @@ use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
 use thiserror::Error;
+use tokio::sync::OwnedRwLockWriteGuard;
 
 pub use settings::{ProxmoxSettings, ProxmoxStorage, ProxmoxTemplate, ProxmoxTimings, ProxmoxToken};
 
 use crate::exchange::{Answer, Api, Asked};
+use crate::faults::Fault;
 use access::Caller;
 use call::Call;
+use guest::Kind;
 use lab::Lab;
 use params::Params;
 use reply::{Outcome, Refusal};
@@ -106,6 +110,7 @@ impl Proxmox {
         }
         self.lab.schema.check(&asked.method, route.path, &params)?;
         let address = self.look(route, &params).await;
+        let _held = self.hold(route, &asked, &params).await?;
         let call =
             Call { lab: Arc::clone(&self.lab), asked, who, params, address, stripped: OnceLock::new() };
         let mut state = self.lab.state();
@@ -135,6 +140,24 @@ impl Proxmox {
             }
             _ => Ok(()),
         }
+    }
+
+    /// A configuration is changed while nobody else does anything to the machine.
+    async fn hold(
+        &self,
+        route: &Route,
+        asked: &Asked,
+        params: &Params,
+    ) -> Result<Option<OwnedRwLockWriteGuard<()>>, Refusal> {
+        if asked.method == "GET" || !route.path.ends_with("/config") {
+            return Ok(None);
+        }
+        let kind = if route.path.contains("/lxc/") { Kind::Lxc } else { Kind::Qemu };
+        let file = kind.lock_file(params.id("vmid")?);
+        if asked.method == "PUT" && self.lab.settings.faults.strike(Fault::LockTimeout, asked) {
+            return Err(Refusal::died(lab::got_timeout(&file)));
+        }
+        self.lab.hold(&file, self.lab.settings.timings.lock).await.map(Some).map_err(Refusal::died)
     }
 
     /// Looks at the machines that a call is about, and asks for an address where the call will.

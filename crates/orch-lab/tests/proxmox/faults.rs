@@ -43,7 +43,11 @@ async fn a_lock_can_be_out_of_reach() {
     world.copy(101, "web").await;
     world.faults.add(Rule::once(Fault::LockTimeout).on("POST", "/status/start"));
     let end = world.task("POST", "/nodes/pve1/qemu/101/status/start", &[]).await;
-    assert_eq!(end, "can't lock file '/var/lock/qemu-server/lock-101.conf' - got timeout");
+    let words = "can't lock file '/var/lock/qemu-server/lock-101.conf' - got timeout";
+    assert_eq!(end, words);
+    world.faults.add(Rule::once(Fault::LockTimeout).on("PUT", "/config"));
+    let said = world.ask("PUT", "/nodes/pve1/qemu/101/config", &[("tags", "a")]).await;
+    assert_eq!((said.status, said.reason.as_str()), (500, words));
     world.start(101).await;
 }
 

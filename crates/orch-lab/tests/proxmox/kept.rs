@@ -38,6 +38,8 @@ fn everything_is_remembered_and_a_task_of_a_dead_daemon_ended_in_an_unexpected_w
         assert_eq!(world.end_of(&upid).await, "unexpected status");
         assert_eq!(world.get("/nodes/pve1/qemu/102/config").await["lock"], "clone");
         assert_eq!(world.task("DELETE", "/nodes/pve1/qemu/102", &[]).await, "VM is locked (clone)");
+        let said = world.ask("PUT", "/nodes/pve1/qemu/102/config", &[("tags", "mine")]).await;
+        assert_eq!((said.status, said.reason.as_str()), (500, "VM is locked (clone)"));
         let again = world.task("POST", "/nodes/pve1/qemu/9000/clone", &[("newid", "103")]).await;
         assert_eq!(again, "OK");
     });

@@ -37,7 +37,10 @@ async fn many_who_take_the_next_id_at_once_end_with_machines_of_their_own() {
 
 #[tokio::test]
 async fn a_machine_that_is_being_cloned_has_a_lock_and_nothing_else() {
-    let world = world_with(|settings| settings.timings.clone = Duration::from_secs(5));
+    let world = world_with(|settings| {
+        settings.timings.clone = Duration::from_secs(5);
+        settings.timings.lock = Duration::from_millis(20);
+    });
     let pairs = [("newid", "101"), ("name", "web"), ("description", "d")];
     let upid = world.data("POST", "/nodes/pve1/qemu/9000/clone", &pairs).await;
     let path = "/nodes/pve1/qemu/101/config";
@@ -52,7 +55,8 @@ async fn a_machine_that_is_being_cloned_has_a_lock_and_nothing_else() {
     assert_eq!(keys, ["digest", "lock"]);
     assert_eq!(config["lock"], "clone");
     let said = world.ask("PUT", path, &[("tags", "mine")]).await;
-    assert_eq!((said.status, said.reason.as_str()), (500, "VM is locked (clone)"));
+    let words = "can't lock file '/var/lock/qemu-server/lock-101.conf' - got timeout";
+    assert_eq!((said.status, said.reason.as_str()), (500, words));
     world.data("DELETE", &format!("/nodes/pve1/tasks/{}", upid.as_str().unwrap()), &[]).await;
     assert_eq!(world.end_of(upid.as_str().unwrap()).await, "received interrupt");
     assert_eq!(world.ask("GET", path, &[]).await.status, 500, "a clone that was stopped is taken away");
@@ -80,7 +84,6 @@ async fn a_task_that_waits_too_long_for_a_machine_gives_up() {
     world.copy(101, "web").await;
     world.start(101).await;
     let first = world.data("POST", "/nodes/pve1/qemu/101/status/stop", &[]).await;
-    tokio::time::sleep(Duration::from_millis(5)).await;
     let second = world.task("POST", "/nodes/pve1/qemu/101/status/stop", &[]).await;
     assert_eq!(second, "can't lock file '/var/lock/qemu-server/lock-101.conf' - got timeout");
     assert_eq!(world.end_of(first.as_str().unwrap()).await, "OK");

@@ -195,7 +195,7 @@ async fn a_pool_takes_an_id_that_nobody_has_without_a_word() {
 
 #[tokio::test]
 async fn the_cluster_knows_little_of_a_machine_until_its_node_has_reported() {
-    let world = world_with(|settings| settings.timings.report = Duration::from_millis(300));
+    let world = world_with(|settings| settings.timings.report = Duration::from_secs(1));
     let pairs = [("vmid", "101"), ("name", "web"), ("tags", "orch;edge"), ("scsi0", "local-zfs:4")];
     assert_eq!(world.task("POST", "/nodes/pve1/qemu", &pairs).await, "OK");
     let find = || async {
