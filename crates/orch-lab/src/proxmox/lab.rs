@@ -21,6 +21,8 @@ use crate::machines::Power;
 pub(super) struct Lab {
     pub(super) settings: ProxmoxSettings,
     pub(super) schema: Schema,
+    /// When it was switched on, in milliseconds.
+    pub(super) begun: u64,
     state: Mutex<State>,
     locks: Mutex<BTreeMap<String, Arc<RwLock<()>>>>,
     workers: Arc<Semaphore>,
@@ -47,6 +49,7 @@ impl Lab {
         Self {
             settings,
             schema,
+            begun: now(),
             state: Mutex::new(state),
             locks: Mutex::default(),
             workers,

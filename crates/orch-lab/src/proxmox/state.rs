@@ -27,6 +27,9 @@ pub(super) struct State {
     pub(super) acl: BTreeSet<Grant>,
     pub(super) roles: BTreeMap<String, BTreeSet<String>>,
     pub(super) pools: BTreeMap<String, Pool>,
+    /// What of the settings was put there once, and may have been removed since.
+    #[serde(default)]
+    planted: BTreeSet<String>,
     /// How many tasks were ever begun.
     pub(super) begun: u32,
 }
@@ -103,7 +106,7 @@ impl State {
         Ok(state)
     }
 
-    /// Puts there what the settings say is there from the beginning, where it is not yet.
+    /// Puts there what the settings say is there from the beginning, once; tokens are always as the settings say.
     fn plant(&mut self, settings: &ProxmoxSettings) {
         for token in &settings.tokens {
             let name = format!("{}!{}", token.user, token.id);
@@ -120,11 +123,13 @@ impl State {
             self.tokens.insert(name, planted);
         }
         for (name, bytes) in &settings.volumes {
-            let volume = Volume::file(name, *bytes);
-            self.volumes.entry(name.clone()).or_insert(volume);
+            if self.planted.insert(name.clone()) {
+                self.volumes.insert(name.clone(), Volume::file(name, *bytes));
+            }
         }
         for template in &settings.templates {
-            if !self.guests.contains_key(&template.vmid) {
+            let is_new = self.planted.insert(template.vmid.to_string());
+            if is_new && !self.guests.contains_key(&template.vmid) {
                 Guest::plant(self, settings, template);
             }
         }

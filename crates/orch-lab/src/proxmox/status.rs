@@ -7,7 +7,8 @@ use super::guest::{Guest, Kind};
 use super::reply::Outcome;
 use super::state::{State, now};
 
-/// A guest in the cluster's list. Until the node has reported, the list knows its configuration file, and no more.
+/// A guest in the cluster's list. Until the node has reported, after it was switched on
+/// or the guest was made, the list knows its configuration file, and no more.
 pub(super) fn resource(call: &Call, state: &State, vmid: u32, guest: &Guest) -> Json {
     let mut shown = json!({
         "id": format!("{}/{vmid}", guest.kind.word()), "type": guest.kind.word(), "vmid": vmid,
@@ -24,7 +25,7 @@ pub(super) fn resource(call: &Call, state: &State, vmid: u32, guest: &Guest) -> 
         }
     }
     let silence = u64::try_from(call.lab.settings.timings.report.as_millis()).unwrap_or(u64::MAX);
-    if now() >= guest.made.saturating_add(silence) {
+    if now() >= guest.made.max(call.lab.begun).saturating_add(silence) {
         describe(&mut shown, vmid, guest);
         shown["diskread"] = 0.into();
         shown["diskwrite"] = 0.into();

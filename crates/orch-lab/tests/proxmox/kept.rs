@@ -45,6 +45,15 @@ fn everything_is_remembered_and_a_task_of_a_dead_daemon_ended_in_an_unexpected_w
     });
 }
 
+#[tokio::test]
+async fn a_template_that_was_removed_does_not_come_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pve1.json");
+    assert_eq!(at(&path).task("DELETE", "/nodes/pve1/qemu/9000", &[]).await, "OK");
+    let said = at(&path).ask("GET", "/nodes/pve1/qemu/9000/config", &[]).await;
+    assert_eq!(said.status, 500);
+}
+
 #[test]
 fn a_state_that_is_not_one_is_said_to_be_so() {
     let folder = tempfile::tempdir().unwrap();

@@ -203,6 +203,11 @@ async fn the_cluster_knows_little_of_a_machine_until_its_node_has_reported() {
         all.as_array().unwrap().iter().find(|one| one["vmid"] == 101).unwrap().clone()
     };
     let early = find().await;
+    let all = world.data("GET", "/cluster/resources", &[("type", "vm")]).await;
+    assert!(
+        all.as_array().unwrap().iter().all(|one| one["status"] == "unknown"),
+        "the node was just switched on"
+    );
     assert_eq!((&early["status"], &early["tags"]), (&json!("unknown"), &json!("edge;orch")));
     assert!(early.get("name").is_none() && early.get("maxmem").is_none() && early.get("maxdisk").is_none());
     let later = loop {
