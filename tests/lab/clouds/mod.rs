@@ -3,4 +3,5 @@
 mod daemon;
 mod inside;
 mod life;
+mod many;
 mod scene;

@@ -15,6 +15,8 @@ use crate::told::told;
 
 /// What a machine is made from where nothing else is said.
 const THIS_MACHINE: &str = "this-machine";
+/// In MiB: what an SSH server and a session need.
+const LEAST_MEMORY: u32 = 128;
 
 impl Shared {
     pub(super) async fn start(&self, key: &Key, first: &FirstBoot) -> Result<(), Trouble> {
@@ -165,8 +167,9 @@ impl Shared {
     }
 }
 
-const fn node_size(size: Size) -> NodeSize {
-    NodeSize { cores: size.cores, memory: size.memory, disk: size.disk }
+/// What is asked for, and no less than a machine needs to come up: an API may take any size.
+fn node_size(size: Size) -> NodeSize {
+    NodeSize { cores: size.cores.max(1), memory: size.memory.max(LEAST_MEMORY), disk: size.disk.max(1) }
 }
 
 fn trouble(error: &ProviderError) -> Trouble {

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot set its scene has failed")]
 
 mod client;
+mod whole;
 
 use std::net::TcpListener;
 use std::sync::Arc;
