@@ -156,10 +156,11 @@ impl Machines for LocalMachines {
         let (key, shared, wanted) = (self.key(&wanted.id), Arc::clone(&self.shared), wanted.clone());
         Self::surely(async move {
             let _turn = shared.turn(&key).await;
-            if shared.book.find(&key).is_some() {
+            if shared.exists(&key).await? {
                 return shared.resize(&key, wanted.size).await;
             }
-            let noted = shared.book.note(&key, || Kept::of(&wanted), |_| {});
+            // Until it is there for the first time, what was asked for last is what it becomes.
+            let noted = shared.book.note(&key, || Kept::of(&wanted), |kept| *kept = Kept::of(&wanted));
             noted.map_err(|error| Trouble(error.to_string()))
         })
         .await
@@ -203,5 +204,31 @@ impl Machines for LocalMachines {
 
     async fn address(&self, id: &str) -> Option<IpAddr> {
         self.shared.address(&self.key(id)).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::addresses::Addresses;
+
+    #[tokio::test]
+    async fn what_was_asked_for_last_is_what_a_machine_becomes_that_is_not_there_yet() {
+        let folder = tempfile::tempdir().expect("a folder can be made");
+        let addresses = Addresses::hold(&folder.path().join("addresses.json")).expect("there is room");
+        let host = "pve".parse().expect("a name");
+        let place = folder.path().join("host");
+        let settings = LocalMachinesSettings::new(place, host, Uuid::new_v4(), "orch".into(), addresses);
+        let machines = LocalMachines::open(settings).expect("nobody else has it");
+        for (image, disk) in [("debian-13", 8), ("template-9000", 4)] {
+            let size = Size { cores: 1, memory: 512, disk };
+            let (id, name, image) = ("100".into(), "a".into(), image.into());
+            let wanted = Wanted { id, name, size, image, is_container: false };
+            machines.make(&wanted).await.expect("it is only written down");
+        }
+        assert_eq!(machines.image("100").as_deref(), Some("template-9000"));
+        assert_eq!((machines.power("100").await, machines.address("100").await), (Power::Off, None));
+        machines.remove("100").await.expect("there is nothing to remove");
+        assert_eq!(machines.image("100"), None);
     }
 }

@@ -139,7 +139,7 @@ impl Shared {
         self.book.find(key).ok_or_else(|| Trouble(format!("there is no machine `{}`", key.as_str())))
     }
 
-    async fn exists(&self, key: &Key) -> Result<bool, Trouble> {
+    pub(super) async fn exists(&self, key: &Key) -> Result<bool, Trouble> {
         let found = self.local.address(self.uuid(key)).await;
         found.map(|address| address.is_some()).map_err(|error| Trouble(error.to_string()))
     }
