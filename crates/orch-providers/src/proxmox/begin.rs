@@ -28,10 +28,11 @@ impl Maker {
         let spot = self.here(GuestId { kind: image::kind(spec), vmid });
         order.progress.say("making the machine");
         let mut tries = self.tries();
+        let mut was_hidden = false;
         loop {
             let made = async {
                 let answer = self.caller.post(&path, &pairs).await?;
-                self.done(&answer, &format!("making `{}`", spec.name)).await
+                self.done_or_stopped(&answer, &format!("making `{}`", spec.name)).await
             };
             let Err(trouble) = made.await else { return Ok((spot, making)) };
             if !trouble.is_taken() && !trouble.is_uncertain() {
@@ -40,9 +41,13 @@ impl Maker {
             }
             match self.occupant(vmid).await? {
                 Some((there, config)) => return Ok((is_it(order, there, &config, vmid)?, making)),
-                // Whoever had it is gone again, or nothing had happened.
                 None if trouble.is_uncertain() => tries.again(trouble).await?,
-                None => return Err(trouble),
+                // Whoever had it may be gone again, but hardly twice.
+                None if was_hidden => {
+                    let why = format!("VMID {vmid} belongs to a machine that this token may not see");
+                    return Err(Trouble::Refused(why));
+                }
+                None => was_hidden = true,
             }
         }
     }

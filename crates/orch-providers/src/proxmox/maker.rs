@@ -109,6 +109,16 @@ impl Maker {
         task::done(&self.caller, self.pace(), answer, what).await
     }
 
+    /// The same for what leaves nothing behind where it is stopped: one that takes too long is, so that the next try finds
+    /// nothing in its way.
+    pub(super) async fn done_or_stopped(&self, answer: &Json, what: &str) -> Result<(), Trouble> {
+        let done = self.done(answer, what).await;
+        if let Err(Trouble::Late { .. }) = &done {
+            task::stop(&self.caller, answer).await;
+        }
+        done
+    }
+
     /// The machine of this id wherever in the cluster it is, and its configuration.
     pub(super) async fn locate(&self, id: &str, uuid: Uuid) -> Result<Option<(Spot, Config)>, Trouble> {
         let id: GuestId =

@@ -46,6 +46,14 @@ pub(super) async fn done(caller: &Caller, pace: &Pace, answer: &Json, what: &str
     }
 }
 
+/// Tells what an answer says was begun to stop. Whether it does is seen by whoever looks next.
+pub(super) async fn stop(caller: &Caller, answer: &Json) {
+    if let Some(upid) = answer.as_str().and_then(|text| text.parse::<Upid>().ok()) {
+        let path = upid.path("");
+        let _ = caller.delete(path.trim_end_matches('/')).await;
+    }
+}
+
 async fn wait(caller: &Caller, pace: &Pace, upid: &Upid, what: &str) -> Result<(), Trouble> {
     let wait = pace.wait(pace.task);
     let path = upid.path("status");
