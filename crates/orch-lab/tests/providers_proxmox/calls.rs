@@ -1,1 +1,102 @@
-//! calls
+//! How many questions things cost, and how long they are waited for.
+
+use std::time::{Duration, Instant};
+
+use orch_lab::ProxmoxTimings;
+use orch_plan::Action;
+use orch_providers::api::Method;
+use orch_providers::proxmox::Pace;
+use orch_run::{Done, Order, Provider as _, Scope};
+
+use crate::world::{World, create, host};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_look_at_a_hundred_machines_is_one_question() {
+    let world = World::new();
+    let driver = world.driver();
+    let order = create("web", 10_000);
+    driver.apply(&order).await.unwrap();
+    let tags = world.config(10_000).await["tags"].as_str().unwrap().to_owned();
+    for number in 1..100 {
+        let (vmid, name) = ((10_000 + number).to_string(), format!("workers-web-{number}"));
+        let mut words: Vec<String> = tags.split(';').map(str::to_owned).collect();
+        for word in &mut words {
+            if word.starts_with("orch-node.") {
+                *word = format!("orch-node.web-{number}");
+            } else if word.starts_with("orch-uuid.") {
+                *word = format!("orch-uuid.{}", uuid::Uuid::new_v4());
+            }
+        }
+        let tags = words.join(";");
+        let pairs = [
+            ("vmid", vmid.as_str()),
+            ("name", &name),
+            ("tags", &tags),
+            ("scsi0", "local-zfs:2"),
+            ("memory", "512"),
+        ];
+        world.task_by_hand(Method::Post, "/nodes/pve1/qemu", &pairs).await;
+    }
+    let driver = world.driver();
+    world.serving.calls().reset();
+    let view = driver.look().await.unwrap();
+    assert_eq!(view.machines().iter().filter(|machine| machine.marks.is_some()).count(), 100);
+    assert_eq!(world.serving.calls().count(), 1);
+    world.serving.calls().reset();
+    driver.provider.observe(&Scope { host: host(), node: Some(order.identity) }).await.unwrap();
+    assert_eq!(world.serving.calls().count(), 3, "the list, and two questions about the one of interest");
+}
+
+/// Questions that are not about whether a task has ended.
+fn asked(world: &World) -> Vec<String> {
+    let calls = world.serving.calls().list().into_iter();
+    calls
+        .filter(|call| !call.path.contains("/tasks/"))
+        .map(|call| format!("{} {}", call.method, call.path))
+        .collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_machine_costs_few_questions() {
+    let world = World::new();
+    let driver = world.driver();
+    let order = create("web", 10_000);
+    driver.apply(&order).await.unwrap();
+    let made = asked(&world);
+    println!("create: {} and polls, {} in all\n{made:#?}", made.len(), world.serving.calls().count());
+    assert!(made.len() <= 9, "{made:#?}");
+    world.serving.calls().reset();
+    assert_eq!(driver.apply(&order).await.unwrap(), Done::Unchanged);
+    assert!(asked(&world).len() <= 3, "{:#?}", asked(&world));
+    let machine = driver.reference(&order).await;
+    world.serving.calls().reset();
+    let destroy = Order { action: Action::Destroy { machine }, ..order };
+    assert_eq!(driver.apply(&destroy).await.unwrap(), Done::Changed);
+    let removed = asked(&world);
+    println!("destroy: {} and polls, {} in all\n{removed:#?}", removed.len(), world.serving.calls().count());
+    assert!(removed.len() <= 6, "{removed:#?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn making_takes_little_longer_than_its_tasks_do() {
+    let mut tasks = Duration::ZERO;
+    let world = World::with(|settings| {
+        let moment = Duration::ZERO;
+        settings.description = None;
+        let clone = Duration::from_millis(600);
+        let start = Duration::from_millis(1200);
+        tasks = clone + start;
+        settings.timings =
+            ProxmoxTimings { clone, start, config: moment, allocate: moment, ..ProxmoxTimings::quick() };
+    });
+    let driver = world.driver_with(|setup| {
+        setup.pace = Pace::default();
+    });
+    // What is made once for all machines is there before.
+    driver.apply(&create("first", 10_001)).await.unwrap();
+    let begun = Instant::now();
+    driver.apply(&create("web", 10_000)).await.unwrap();
+    let took = begun.elapsed();
+    println!("tasks take {tasks:?}, making takes {took:?}");
+    assert!(took < tasks * 3 / 2, "tasks take {tasks:?}, making takes {took:?}");
+}

@@ -51,6 +51,7 @@ impl Maker {
                     return Ok(address);
                 }
                 Ok(None) => "it says no address for the card that it was given".into(),
+                Err(trouble) if trouble.is_off() => return Err(trouble),
                 Err(trouble @ (Trouble::Said { .. } | Trouble::Unreadable { .. })) => trouble.to_string(),
                 Err(trouble) => return Err(trouble),
             };

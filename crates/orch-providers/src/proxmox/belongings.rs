@@ -18,7 +18,7 @@ impl Maker {
     /// What an owner has here. What was made for a machine that is gone is nobody's in particular, and so shown to who asks for
     /// everything of the site.
     pub(super) async fn belongings(self: &Arc<Self>, of: &Owner) -> Result<Vec<Belonging>, Trouble> {
-        let seen = self.look(Interest::All).await?;
+        let seen = self.look(Interest::Belongings).await?;
         let machines: Vec<_> = seen.iter().map(super::look::Seen::machine).collect();
         let by_uuid: BTreeMap<Uuid, Marks> = machines
             .iter()

@@ -110,6 +110,8 @@ impl Maker {
             let is_on = self.current(&spot).await?.is_some_and(|current| current.status == Status::Running);
             if is_on {
                 self.restart(&spot, &order.progress).await?;
+                self.remember_address(order.uuid, None);
+                self.reach(order, &spot).await?;
             }
             done = Done::Changed;
         }

@@ -32,6 +32,8 @@ pub(super) enum Interest<'a> {
     Node(&'a Identity),
     /// Whose machines are, and nothing else of them.
     Marks,
+    /// Everything that could be ours, also where nobody looks for it any more.
+    Belongings,
 }
 
 impl Maker {
@@ -78,10 +80,15 @@ impl Maker {
 
     /// Whether a machine is being made by nobody knows whom, where ours are.
     pub(super) fn could_become_ours(&self, listed: &Listed) -> bool {
-        let (vmid, range) = (listed.spot.id.vmid, self.setup.proxmox.vmid_range);
-        let is_ours_to_have =
-            (range.first()..=range.last()).contains(&vmid) || self.setup.vmids.contains(&vmid);
+        let vmid = listed.spot.id.vmid;
+        let is_ours_to_have = self.is_in_range(listed) || self.setup.vmids.contains(&vmid);
         listed.is_being_made() && is_ours_to_have && !self.is_making(vmid)
+    }
+
+    /// Whether its number is one that could have been derived.
+    fn is_in_range(&self, listed: &Listed) -> bool {
+        let range = self.setup.proxmox.vmid_range;
+        (range.first()..=range.last()).contains(&listed.spot.id.vmid)
     }
 
     /// Whether the list does not say enough about a machine that is ours, or could be.
@@ -95,6 +102,7 @@ impl Maker {
             }
             Bears::Nothing if listed.is_template => false,
             // Whoever makes many at once must not look at all the others for each.
+            Bears::Nothing if interest == Interest::Belongings && self.is_in_range(listed) => true,
             Bears::Nothing if interest != Interest::All && self.is_making(listed.spot.id.vmid) => false,
             Bears::Nothing => {
                 let named = listed.name.as_ref().is_none_or(|name| self.setup.names.contains(name));

@@ -221,17 +221,22 @@ impl Maker {
         if let Some((disk, _)) = config.boot_disk(GuestKind::Qemu) {
             pairs.push(("boot", format!("order={disk}")));
         }
+        // A template may bring a drive for cloud-init of its own, and a machine that finds two discs believes either.
+        let mut unwanted = Vec::new();
         match seed.map(|seed| &seed.place) {
-            Some(Place::Disc(volume)) => pairs.push((DISC, format!("{volume},media=cdrom"))),
+            Some(Place::Disc(volume)) => {
+                pairs.push((DISC, format!("{volume},media=cdrom")));
+                unwanted = config.cloud_init_drives(DISC);
+            }
             Some(Place::Snippet(volume)) => {
-                pairs.push((DISC, format!("{}:cloudinit", self.setup.proxmox.datastore)));
+                if config.cloud_init_drives("").is_empty() {
+                    pairs.push((DISC, format!("{}:cloudinit", self.setup.proxmox.datastore)));
+                }
                 pairs.push(("cicustom", format!("user={volume}")));
                 pairs.push(("ipconfig0", "ip=dhcp".into()));
             }
             None => {}
         }
-        // A template may bring a drive for cloud-init of its own, and a machine that finds two believes either.
-        let mut unwanted = config.cloud_init_drives(DISC);
         let balloon = config.word("balloon").and_then(|balloon| balloon.parse().ok());
         unwanted.extend(
             balloon.filter(|balloon: &u32| *balloon > spec.size.memory).map(|_| "balloon".to_owned()),

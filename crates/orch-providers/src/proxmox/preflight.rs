@@ -15,13 +15,18 @@ use crate::api::encode;
 use crate::preflight::{Obstacle, Preflight};
 
 /// What making machines takes, wherever it is granted.
-const PRIVILEGES: [&str; 10] = [
+const PRIVILEGES: [&str; 15] = [
+    "Datastore.Allocate",
+    "Datastore.AllocateSpace",
+    "Datastore.AllocateTemplate",
+    "SDN.Use",
     "VM.Allocate",
     "VM.Audit",
     "VM.Clone",
     "VM.Config.CDROM",
     "VM.Config.CPU",
     "VM.Config.Disk",
+    "VM.Config.HWType",
     "VM.Config.Memory",
     "VM.Config.Network",
     "VM.Config.Options",
@@ -156,7 +161,7 @@ impl Maker {
         let missing = missing.join(",");
         let what = format!("the token of `{}` lacks {missing}", self.setup.host);
         let hint = format!(
-            "`pveum role add orch --privs \"{missing}\"`, then `pveum acl modify /vms --tokens 'user@realm!name' --roles orch`"
+            "`pveum role add orch --privs \"{missing}\"`, then `pveum acl modify / --tokens 'user@realm!name' --roles orch`"
         );
         Some(Obstacle { what, hint })
     }

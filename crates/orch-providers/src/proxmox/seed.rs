@@ -137,8 +137,12 @@ impl Maker {
         if let Some((writer, storage)) = self.snippets() {
             return writer.remove(storage, &snippet_name(uuid)).await.map_err(|why| unwritten(storage, &why));
         }
-        let storage = self.disc_store().await?.to_owned();
-        self.remove_volume(&format!("{storage}:iso/{}", disc_name(uuid))).await
+        match self.disc_store().await {
+            Ok(storage) => self.remove_volume(&format!("{storage}:iso/{}", disc_name(uuid))).await,
+            // Where there is no place for it, there is none of it.
+            Err(Trouble::Refused(_)) => Ok(()),
+            Err(trouble) => Err(trouble),
+        }
     }
 
     /// Removes a volume; what is gone is gone.

@@ -110,6 +110,11 @@ impl Trouble {
         self.says("detected modified configuration")
     }
 
+    /// The machine is off, and so cannot be asked anything.
+    pub(super) fn is_off(&self) -> bool {
+        self.says("not running") && !self.says("agent")
+    }
+
     /// Nothing can have happened, and asking again may help.
     pub(super) const fn had_no_effect(&self) -> bool {
         matches!(self, Self::Wire(ApiError::Unreached { .. }) | Self::Said { status: 429, .. })
@@ -184,6 +189,8 @@ mod tests {
         assert!(said(500, locked).is_locked());
         assert!(!said(500, "VM quit/powerdown failed - got timeout").is_locked());
         assert!(said(500, "cluster not ready - no quorum?").is_passing());
+        assert!(said(500, "VM 101 is not running").is_off());
+        assert!(!said(500, "QEMU guest agent is not running").is_off());
         assert!(said(599, "Too many redirections").is_uncertain());
         assert!(said(429, "").had_no_effect() && !said(500, "broken").is_passing());
     }
