@@ -116,6 +116,12 @@ impl Caller {
             }
             question.limit = Some(self.pace.answer.min(until - now));
             let failed = match self.client.ask(&question).await {
+                // What was cut off by the order's own end is late, and is no silence of the API.
+                Err(ApiError::Unanswered { .. }) if method != Method::Post && Instant::now() >= until => {
+                    return Err(CallError::Late(format!(
+                        "{what}: there was no time left to wait for the answer"
+                    )));
+                }
                 Err(error) => CallError::Mute { what: what.clone(), error },
                 Ok(reply) => {
                     self.pacer.learn(&reply, &self.pace);

@@ -34,8 +34,8 @@ impl Hetzner {
         until: Instant,
     ) -> Result<Settled, CallError> {
         let pace = &self.inner.caller.pace;
-        // How often in a row there was nothing to wait for.
-        let mut idle = 0;
+        // How often in a row there was nothing to wait for, and how often it was switched on before.
+        let (mut idle, mut tried) = (0, 0);
         let mut changed = false;
         loop {
             let server = self.marked(id, uuid, until).await?;
@@ -44,9 +44,12 @@ impl Hetzner {
                 "running" => return Ok(Settled::Running { server: Box::new(server), changed }),
                 "off" => {
                     progress.say("switching on");
-                    if !self.act(id, "poweron", until).await? {
-                        idle += 1;
+                    match self.act(id, "poweron", until).await {
+                        Err(error) if error.may_be_done() && tried + 1 < pace.tries => idle += 1,
+                        // One that was switched on before, and is off all the same, is given a moment.
+                        acted => acted.map(|()| idle = tried)?,
                     }
+                    tried += 1;
                 }
                 status => {
                     progress.say("waiting for the server");
@@ -79,15 +82,11 @@ impl Hetzner {
         found.ok_or_else(|| CallError::NotOurs { machine: id.to_string(), expected: uuid })
     }
 
-    /// Has a server do something that takes no words, and waits for its end. Says whether that was seen; where the answer
-    /// is lost it was not, and the server is to be looked at.
-    pub(super) async fn act(&self, id: u64, verb: &str, until: Instant) -> Result<bool, CallError> {
+    /// Has a server do something that takes no words, and waits for its end.
+    pub(super) async fn act(&self, id: u64, verb: &str, until: Instant) -> Result<(), CallError> {
         let path = format!("/servers/{id}/actions/{verb}");
-        match self.inner.caller.post::<Begun>(&path, &json!({}), until).await {
-            Ok(begun) => self.inner.watch.ended([begun.action], until).await.map(|()| true),
-            Err(error) if error.may_be_done() => Ok(false),
-            Err(error) => Err(error),
-        }
+        let begun: Begun = self.inner.caller.post(&path, &json!({}), until).await?;
+        self.inner.watch.ended([begun.action], until).await
     }
 
     /// What a server is about.

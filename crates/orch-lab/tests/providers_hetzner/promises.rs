@@ -1,0 +1,112 @@
+//! What every provider promises.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use orch_model::HostName;
+use orch_plan::{Action, MachineRef, MachineSpec};
+use orch_providers::cloud::{FirstKey, Written};
+use orch_providers::hetzner::Hetzner;
+use orch_providers::ssh::SshSettings;
+use orch_run::conformance::{self as suite, Subject};
+use orch_run::{Order, Permit, Transport};
+use serde_json::json;
+
+use crate::project::{Project, SMALL, host, spec};
+
+struct Tried(Project);
+
+#[async_trait]
+impl Subject for Tried {
+    type Provider = Hetzner;
+
+    fn provider(&self) -> Arc<Hetzner> {
+        Arc::new(self.0.provider())
+    }
+
+    fn transport(&self) -> Arc<dyn Transport> {
+        let folder = self.0.folder();
+        Arc::new(self.0.provider().way(SshSettings::new(folder.join("ssh"), folder.join("keys/driver"))))
+    }
+
+    fn host(&self) -> HostName {
+        host()
+    }
+
+    fn permit(&self) -> Permit {
+        self.0.permit()
+    }
+
+    fn smallest(&self, name: &str) -> MachineSpec {
+        spec(name)
+    }
+
+    async fn put_stranger(&self, name: &str) {
+        self.0.put_stranger(name).await;
+    }
+
+    async fn leave_half_made(&self, order: &Order) {
+        let Action::Create { machine } = &order.action else { unreachable!("the suite asks for a create") };
+        let mut written = Written::new(order.marks(), FirstKey::generate().public, &machine.image);
+        written.size = Some(machine.size);
+        let body = json!({
+            "name": machine.name, "server_type": SMALL, "image": machine.image, "location": "nbg1",
+            "labels": written.words(),
+        });
+        self.0.put_there("/servers", &body).await;
+    }
+
+    async fn switch_off(&self, machine: &MachineRef) {
+        self.0.switch_off(&machine.id).await;
+    }
+}
+
+/// The published description, where it is at hand: then every answer of the lab is held against it, and every question.
+fn described() -> Tried {
+    let folder = std::env::var_os("ORCH_API_DESCRIPTIONS").map_or_else(
+        || std::path::PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"),
+        std::path::PathBuf::from,
+    );
+    let path = Some(folder.join("hcloud-openapi.json")).filter(|path| path.exists());
+    if path.is_none() {
+        println!("skipped: holding questions against the published description, which is not at hand");
+    }
+    Tried(Project::with(|with| with.settings.description = path))
+}
+
+fn plain() -> Tried {
+    Tried(Project::new())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn looking_and_making_keep_their_promises() {
+    suite::looking_changes_nothing(&plain()).await;
+    suite::what_was_made_is_seen_with_its_marks_and_runs(&described()).await;
+    suite::making_twice_is_making_once(&plain()).await;
+    suite::making_again_after_a_lost_answer_makes_no_second_machine(&plain()).await;
+    suite::a_failure_before_the_effect_leaves_nothing(&plain()).await;
+    suite::slowness_changes_nothing_but_the_time(&plain()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn destroying_and_strangers_keep_their_promises() {
+    suite::destroying_what_is_gone_changes_nothing(&described()).await;
+    suite::destroying_after_a_lost_answer_is_no_failure(&plain()).await;
+    suite::a_machine_with_another_mark_is_neither_changed_nor_destroyed(&plain()).await;
+    suite::a_strangers_machine_is_never_touched(&plain()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn changing_keeps_its_promises() {
+    suite::a_machine_that_was_switched_off_is_started(&described()).await;
+    suite::a_machine_is_resized_in_place_and_keeps_its_mark(&described()).await;
+    suite::keys_are_written_on_the_marked_machine_alone(&described()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_half_made_is_finished() {
+    // It takes a while to be made, so that it is seen while it is.
+    let slow = Project::with(|with| with.settings.action_time = Duration::from_millis(700));
+    suite::what_was_half_made_is_seen_as_such_and_finished(&Tried(slow)).await;
+}
