@@ -1,7 +1,7 @@
 //! What a site has beside servers: made once, mended where it is ours, left alone where it is not.
 
 use orch_lab::{Fault, Rule};
-use orch_run::{Owner, Provider as _};
+use orch_run::{Become, Owner, Pin, Provider as _};
 use serde_json::{Value as Json, json};
 
 use crate::project::{Project, create, destroy, host};
@@ -102,6 +102,28 @@ async fn a_firewall_of_ours_is_mended_and_one_of_a_strangers_is_used_as_it_is() 
         project.apply(&create("web-2")).await.unwrap();
         assert_eq!(project.asked("POST", "set_rules"), 0, "what is as it should be is not mended again");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_firewall_of_ours_lets_through_what_nodes_answer_at_and_shuts_off_nobody() {
+    let project = walled();
+    let moved = create("web-1");
+    project.apply(&moved).await.unwrap();
+    let applied = Some(Become { digest: orch_model::Digest::of_bytes(b"x"), ssh_port: 2222 });
+    let pin = Pin { identity: moved.identity.clone(), uuid: moved.uuid, keys: None, applied };
+    project.provider().pin(&pin, &project.permit()).await.unwrap();
+    let ports = async || {
+        let firewalls = project.get("/firewalls").await;
+        let rules = firewalls["firewalls"][0]["rules"].as_array().unwrap().clone();
+        rules.iter().filter_map(|rule| Some(rule["port"].as_str()?.to_owned())).collect::<Vec<_>>()
+    };
+    let other = project.provider_with(|setup| {
+        setup.ssh_ports.insert(2022);
+    });
+    other.apply(&create("web-2"), &project.permit()).await.unwrap();
+    assert_eq!(ports().await, ["22", "2022", "2222"], "what it is told, and what is written on servers");
+    project.apply(&create("web-3")).await.unwrap();
+    assert_eq!(ports().await, ["22", "2222"], "what nobody answers at is shut");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,10 +1,11 @@
 //! Everything that goes wrong, in the middle of everything that is done: each with its outcome, and then with the healing.
 
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use orch_lab::{Fault, Rule};
 use orch_plan::{Action, Machine, MachineState};
-use orch_run::{Done, Order, Provider as _, ProviderError, Scope};
+use orch_run::{Done, Order, Progress, Provider as _, ProviderError, Scope};
 
 use crate::project::{LARGE, Project, SIZE, create, destroy, host, reference, start};
 
@@ -118,7 +119,10 @@ async fn cell(what: What, fault: Fault, times: Option<u32>, (outcome, heals): (O
     });
     let stranger = project.put_stranger("a-stranger").await;
     let made = create(if what == Resize { "web-1" } else { "web" });
-    let order = prepared(&project, what, &made).await;
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let listener = Arc::clone(&heard);
+    let progress = Progress::to(move |line| listener.lock().unwrap().push(line.to_owned()));
+    let order = prepared(&project, what, &made).await.map(|order| Order { progress, ..order });
     let before = project.labels(&stranger).await;
 
     project.fault(Rule { times, ..rule(what, fault) });
@@ -137,7 +141,10 @@ async fn cell(what: What, fault: Fault, times: Option<u32>, (outcome, heals): (O
         Some(order) => provider.apply(order, &project.permit()).await,
     };
     assert_eq!(told(&seen), outcome, "{named}: {seen:?}");
-    assert!(!format!("{seen:?}").contains("PRIVATE KEY"), "{named}: what a server is given is not told");
+    let all = format!("{seen:?} {:?}", heard.lock().unwrap());
+    for secret in ["PRIVATE KEY", "cloud-config", project.token.as_str()] {
+        assert!(!all.contains(secret), "{named}: what is secret is not told");
+    }
     project.faults.clear();
 
     let healed = heal(&project, what, &made, order.as_ref(), heals).await;

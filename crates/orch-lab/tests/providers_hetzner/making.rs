@@ -1,6 +1,7 @@
 //! Making, changing and destroying servers, and who was quicker.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use orch_lab::{Fault, Rule};
 use orch_model::{Size, pull::Enrolment};
@@ -208,4 +209,90 @@ async fn a_server_that_is_gone_is_not_started() {
     project.apply(&destroy(&order, &machine)).await.unwrap();
     let refused = project.apply(&start(&order, &machine)).await;
     assert!(matches!(refused, Err(ProviderError::NotOurs { .. })), "{refused:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_type_that_does_not_fit_is_refused_before_the_server_is_switched_off() {
+    let project = Project::with(|with| {
+        with.setup = |setup| {
+            setup.server_types.insert("web".parse().unwrap(), LARGE.into());
+        };
+    });
+    let order = create("web");
+    project.apply(&order).await.unwrap();
+    let machine = project.only(&order).await;
+    for (kind, part) in [("cx23", "would shrink"), ("cax21", "architecture"), ("cx999", "no server type")] {
+        let provider = project.provider_with(|setup| {
+            setup.server_types.insert("web".parse().unwrap(), kind.into());
+        });
+        let action = Action::Resize { machine: reference(&order, &machine), from: SIZE, to: SIZE };
+        let said = why(provider.apply(&Order { action, ..order.clone() }, &project.permit()).await);
+        assert!(said.contains(part), "{said}");
+    }
+    assert_eq!(project.asked("POST", "/actions/"), 0);
+    assert_eq!(project.only(&order).await.state, MachineState::Running);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_is_cut_off_at_any_moment_is_healed_by_the_next() {
+    let mut running = tokio::task::JoinSet::new();
+    for moment in 0..24_u64 {
+        running.spawn(async move {
+            let project = Project::with(|with| with.setup = |setup| setup.hetzner.spread = true);
+            let order = create("web");
+            let (provider, permit) = (project.provider(), project.permit());
+            let limit = Duration::from_millis(moment * 9);
+            let _ = tokio::time::timeout(limit, provider.apply(&order, &permit)).await;
+            project.apply(&order).await.unwrap();
+            let machine = project.only(&order).await;
+            assert_eq!(machine.state, MachineState::Running);
+            let destroyed = destroy(&order, &machine);
+            let _ = tokio::time::timeout(limit, provider.apply(&destroyed, &permit)).await;
+            project.apply(&destroyed).await.unwrap();
+            assert!(project.machines().await.is_empty(), "cut off after {limit:?}");
+            let groups = project.get("/placement_groups").await;
+            assert_eq!(groups["placement_groups"], json!([]), "cut off after {limit:?}");
+        });
+    }
+    running.join_all().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn questions_about_actions_that_have_no_answer_are_asked_again() {
+    for fault in [Fault::ServerError, Fault::SilentAfter, Fault::CutAnswer] {
+        let project = Project::new();
+        project.fault(Rule { times: Some(2), ..Rule::always(fault).on("GET", "/actions") });
+        let order = create("web");
+        project.apply(&order).await.unwrap();
+        assert_eq!(project.only(&order).await.state, MachineState::Running, "{fault:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_newest_image_with_a_label_is_what_a_server_is_made_from() {
+    let project = Project::new();
+    let source = project.put_stranger("source").await;
+    let mut newest = serde_json::Value::Null;
+    for _ in 0..2 {
+        let body = json!({ "type": "snapshot", "labels": { "role": "base" } });
+        let made = project.put_there(&format!("/servers/{source}/actions/create_image"), &body).await;
+        newest = made["image"]["id"].clone();
+        while project.get(&format!("/images/{newest}")).await["image"]["status"] != "available" {
+            tokio::task::yield_now().await;
+        }
+    }
+    let mut order = create("web");
+    if let Action::Create { machine } = &mut order.action {
+        machine.image = "role=base".into();
+    }
+    project.apply(&order).await.unwrap();
+    let machine = project.only(&order).await;
+    assert_eq!(machine.image.as_deref(), Some("role=base"), "it is known by what was asked for");
+    let server = project.get(&format!("/servers/{}", machine.id)).await;
+    assert_eq!(server["server"]["image"]["id"], newest);
+    let mut unknown = create("web-2");
+    if let Action::Create { machine } = &mut unknown.action {
+        machine.image = "role=none".into();
+    }
+    assert!(why(project.apply(&unknown).await).contains("no image with the label `role=none`"));
 }

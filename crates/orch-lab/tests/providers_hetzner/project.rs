@@ -30,7 +30,7 @@ pub(crate) struct Project {
     pub(crate) lab: Lab,
     pub(crate) faults: Faults,
     pub(crate) setup: HetznerSetup,
-    token: String,
+    pub(crate) token: String,
     certificate: Certificate,
     serving: Serving,
     permit: Permit,

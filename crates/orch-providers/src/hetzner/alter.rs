@@ -7,10 +7,11 @@ use serde_json::json;
 use tokio::time::{Instant, sleep};
 
 use super::Hetzner;
-use super::answer::{Begun, Labels, Server};
+use super::answer::{Begun, Labels, Server, ServerType};
 use super::make::id_of;
 use super::settle::Settled;
 use super::trouble::CallError;
+use crate::api::encode;
 use crate::cloud::{NAMES, Written};
 
 impl Hetzner {
@@ -55,6 +56,7 @@ impl Hetzner {
         let is_another = server.kind.name != kind;
         let runs = server.status == "running" || server.status == "starting";
         if is_another {
+            self.fits(&server, kind, until).await?;
             let changed = async {
                 self.switch_off(order, &server, machine, until).await?;
                 order.progress.say(&format!("making it a {kind}"));
@@ -74,6 +76,24 @@ impl Hetzner {
             self.started(order, id, machine, until).await?;
         }
         Ok(if is_another { Done::Changed } else { labelled })
+    }
+
+    /// Whether a server can become one of this type: nobody switches it off to be refused then.
+    async fn fits(&self, server: &Server, kind: &str, until: Instant) -> Result<(), CallError> {
+        let query = format!("name={}", encode(kind));
+        let offered: Vec<ServerType> =
+            self.inner.caller.list("/server_types", "server_types", &query, until).await?;
+        let why = match offered.iter().find(|offered| offered.name == kind) {
+            None => format!("there is no server type `{kind}`"),
+            Some(offered) if offered.architecture != server.kind.architecture => {
+                format!("server `{}` cannot become a `{kind}`, which is another architecture", server.name)
+            }
+            Some(offered) if offered.disk < server.disk => {
+                format!("server `{}` cannot become a `{kind}`: its disk would shrink", server.name)
+            }
+            Some(_) => return Ok(()),
+        };
+        Err(CallError::Refused(format!("{why}: name another type, or make the node anew with --replace")))
     }
 
     /// Has a server switch itself off, and switches it off where it does not.

@@ -89,6 +89,9 @@ pub(super) struct Server {
     pub(super) labels: Labels,
     #[serde(rename = "server_type")]
     pub(super) kind: ServerType,
+    /// In GB; what it has, whatever its type would have.
+    #[serde(default, rename = "primary_disk_size", deserialize_with = "or_default")]
+    pub(super) disk: f64,
     #[serde(default, deserialize_with = "or_default")]
     pub(super) public_net: PublicNet,
     #[serde(default, deserialize_with = "or_default")]

@@ -149,9 +149,10 @@ impl Hetzner {
         order.progress.say("waiting for the server");
         if let Err(error) = self.inner.watch.ended([made.action], until).await {
             let CallError::Action { code, .. } = &error else { return Err(error) };
-            // What it left is no server, and nobody's but this order's.
-            self.remove(id, order.uuid, until).await?;
-            return if FULL.contains(&code.as_str()) { Ok(Tried::NoRoom) } else { Err(error) };
+            // What it left is no server, and nobody's but this order's. If it stays, whoever comes next finds it.
+            let removed = self.remove(id, order.uuid, until).await;
+            let is_full = FULL.contains(&code.as_str());
+            return if is_full && removed.is_ok() { Ok(Tried::NoRoom) } else { Err(error) };
         }
         let next = made.next_actions.into_iter().filter(|action| action.id != making);
         self.inner.watch.ended(next, until).await?;
@@ -243,9 +244,10 @@ impl Hetzner {
         if !image.contains('=') {
             return Ok(json!(image));
         }
-        let query = format!("label_selector={}&status=available&sort=created:desc", encode(image));
+        let query = format!("label_selector={}&status=available", encode(image));
         let found: Vec<Thing> = self.inner.caller.list("/images", "images", &query, until).await?;
-        let newest = found.first().ok_or_else(|| {
+        // Ids are given one after the other; times are told in seconds.
+        let newest = found.iter().max_by_key(|image| image.id).ok_or_else(|| {
             CallError::Refused(format!("there is no image with the label `{image}`: make a snapshot with it"))
         })?;
         Ok(json!(newest.id))
