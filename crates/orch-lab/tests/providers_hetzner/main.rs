@@ -11,6 +11,7 @@ mod ahead;
 mod beside;
 mod cells;
 mod making;
+mod novelty;
 mod patience;
 mod project;
 mod promises;

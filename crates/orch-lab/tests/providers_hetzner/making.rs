@@ -142,7 +142,7 @@ async fn another_type_is_seen_as_a_difference_and_made_true_in_place() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_was_off_is_resized_and_stays_off_and_its_disk_stays_where_it_need_not_grow() {
+async fn a_server_that_was_off_is_resized_and_its_disk_stays_where_it_need_not_grow() {
     let project = Project::new();
     let order = create("web");
     project.apply(&order).await.unwrap();
@@ -175,9 +175,13 @@ async fn labels_of_others_stay_when_ours_are_written() {
     assert!(matches!(provider.pin(&pin, &project.permit()).await, Ok(Done::Unchanged)));
     let labels = project.labels(&id).await;
     assert_eq!((labels["team"].as_str(), labels["orch-port"].as_str()), (Some("blue"), Some("2222")));
-    let gone = Pin { uuid: Uuid::new_v4(), ..pin };
+    let gone = Pin { uuid: Uuid::new_v4(), ..pin.clone() };
     let refused = provider.pin(&gone, &project.permit()).await;
     assert!(matches!(refused, Err(ProviderError::NotOurs { .. })));
+    let copy = project.put_stranger("a-copy").await;
+    let labels = project.labels(&id).await;
+    project.ask("PUT", &format!("/servers/{copy}"), &json!({ "labels": labels })).await;
+    assert!(why(provider.pin(&pin, &project.permit()).await).contains("bear the same mark"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

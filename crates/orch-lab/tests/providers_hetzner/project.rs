@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use orch_lab::{
-    Api as _, Asked, Calls, Certificate, Faults, Hetzner as Lab, HetznerSettings, Machines, Paper, Rule,
+    Api, Asked, Calls, Certificate, Faults, Hetzner as Lab, HetznerSettings, Machines, Paper, Rule,
     ServeSettings, Serving,
 };
 use orch_model::{HostName, Identity, NodeKind, NodeName, Size, Trust, UserName};
@@ -41,6 +41,8 @@ pub(crate) struct Project {
 pub(crate) struct With {
     pub(crate) settings: HetznerSettings,
     pub(crate) setup: fn(&mut HetznerSetup),
+    /// Who answers in the lab's place.
+    pub(crate) wrap: fn(Lab) -> Arc<dyn Api>,
 }
 
 impl Project {
@@ -56,14 +58,14 @@ impl Project {
         let faults = Faults::default();
         let mut settings = HetznerSettings::new(machines, faults.clone());
         settings.action_time = Duration::from_millis(15);
-        let mut with = With { settings, setup: |_| {} };
+        let mut with = With { settings, setup: |_| {}, wrap: |lab| Arc::new(lab) };
         change(&mut with);
         let token = with.settings.token.clone();
         let lab = Lab::open(with.settings).unwrap();
         let certificate = Certificate::make(&["127.0.0.1".to_owned()]).unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let serve = ServeSettings { faults: faults.clone(), ..ServeSettings::default() };
-        let serving = Serving::begin(listener, &certificate, Arc::new(lab.clone()), serve).unwrap();
+        let serving = Serving::begin(listener, &certificate, (with.wrap)(lab.clone()), serve).unwrap();
         let folder = tempfile::tempdir().unwrap();
         let state = StateDir::locate(Some(folder.path())).unwrap();
         let (site, hosts) = ("conformance".parse().unwrap(), BTreeSet::from([host()]));

@@ -178,7 +178,12 @@ impl Hetzner {
                 written.marks.uuid == pin.uuid && written.marks.is_of(&self.inner.setup.site, &pin.identity)
             })
         };
-        let server = found.iter().find(is_it).ok_or_else(not_ours)?;
+        let mut bearing = found.iter().filter(is_it);
+        let server = bearing.next().ok_or_else(not_ours)?;
+        if let Some(other) = bearing.next() {
+            let why = format!("servers `{}` and `{}` bear the same mark", server.name, other.name);
+            return Err(CallError::Refused(format!("{why}: take the labels off the one that was copied")));
+        }
         let written = server.written().map(|written| written.pinned(pin));
         self.write(server, written.as_ref(), until).await
     }

@@ -7,7 +7,8 @@ use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 use tokio::time::{Instant, sleep};
 
-use super::answer::{Failure, decode, list_of};
+use super::answer::Failure;
+use super::decode::{decode, list_of};
 use super::pace::Pace;
 use super::pacer::Pacer;
 use super::trouble::{CallError, is_busy};

@@ -8,7 +8,8 @@ use sha2::{Digest as _, Sha256};
 use tokio::time::{Instant, sleep};
 
 use super::Hetzner;
-use super::answer::{Labels, Thing, list_of};
+use super::answer::{Labels, Thing};
+use super::decode::list_of;
 use super::trouble::CallError;
 use crate::ssh::ensure_identity;
 

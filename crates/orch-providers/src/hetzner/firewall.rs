@@ -8,7 +8,8 @@ use serde_json::{Value as Json, json};
 use tokio::time::Instant;
 
 use super::Hetzner;
-use super::answer::{Action, Thing, list_of};
+use super::answer::{Action, Thing};
+use super::decode::list_of;
 use super::ensure::{SITE, Sought};
 use super::trouble::CallError;
 use crate::api::encode;

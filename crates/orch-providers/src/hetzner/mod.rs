@@ -9,6 +9,7 @@ mod answer;
 mod belong;
 mod call;
 mod cost;
+mod decode;
 mod destroy;
 mod elsewhere;
 mod ensure;
