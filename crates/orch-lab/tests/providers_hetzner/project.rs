@@ -58,6 +58,7 @@ impl Project {
         let faults = Faults::default();
         let mut settings = HetznerSettings::new(machines, faults.clone());
         settings.action_time = Duration::from_millis(15);
+        settings.description = description();
         let mut with = With { settings, setup: |_| {}, wrap: |lab| Arc::new(lab) };
         change(&mut with);
         let token = with.settings.token.clone();
@@ -188,6 +189,19 @@ impl Project {
     pub(crate) async fn labels(&self, id: &str) -> Json {
         self.get(&format!("/servers/{id}")).await["server"]["labels"].clone()
     }
+}
+
+/// The published description of the API, where it is at hand: every question and every answer is held against it.
+fn description() -> Option<PathBuf> {
+    let folder = std::env::var_os("ORCH_API_DESCRIPTIONS").map_or_else(
+        || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"),
+        PathBuf::from,
+    );
+    let path = Some(folder.join("hcloud-openapi.json")).filter(|path| path.exists());
+    if path.is_none() {
+        println!("skipped: holding questions against the published description, which is not at hand");
+    }
+    path
 }
 
 fn client(serving: &Serving, certificate: &Certificate, token: &str) -> Arc<Client> {
