@@ -146,6 +146,13 @@ async fn cell(what: What, fault: Fault, times: Option<u32>, (outcome, heals): (O
         assert!(!all.contains(secret), "{named}: what is secret is not told");
     }
     project.faults.clear();
+    let groups =
+        async || project.get("/placement_groups").await["placement_groups"].as_array().unwrap().len();
+    if what == Create && matches!(outcome, Refused | NotOurs | Failed) {
+        assert_eq!(groups().await, 0, "{named}: what was made for it alone is gone");
+        let ours = project.machines().await.iter().filter(|machine| machine.marks.is_some()).count();
+        assert_eq!(ours, 0, "{named}: nothing is left of it");
+    }
 
     let healed = heal(&project, what, &made, order.as_ref(), heals).await;
     assert!(healed, "{named}: it heals as it is said");
@@ -154,8 +161,7 @@ async fn cell(what: What, fault: Fault, times: Option<u32>, (outcome, heals): (O
     let ours = usize::from(what != Destroy && heals != Never);
     let strangers = if heals == Never { 2 } else { 1 };
     assert_eq!(count, ours + strangers, "{named}: nothing is doubled and nothing is left over");
-    let groups = project.get("/placement_groups").await["placement_groups"].as_array().unwrap().len();
-    assert!(groups <= 1, "{named}: {groups} groups");
+    assert_eq!(groups().await, ours, "{named}: a group for those that are there");
 }
 
 /// What has to be there before, and what is then done.

@@ -82,6 +82,21 @@ impl Hetzner {
     }
 
     async fn make(&self, order: &Order, spec: &MachineSpec, until: Instant) -> Result<(), CallError> {
+        let made = self.make_somewhere(order, spec, until).await;
+        if made.is_err() && self.inner.setup.hetzner.spread {
+            // A group that was made for it alone is of no use to anybody.
+            let _ = self.tidy_groups(&order.identity.manifest, until).await;
+        }
+        made
+    }
+
+    /// Makes the server at the first location that has room for it.
+    async fn make_somewhere(
+        &self,
+        order: &Order,
+        spec: &MachineSpec,
+        until: Instant,
+    ) -> Result<(), CallError> {
         let ensured = self.ensured(&order.progress, until).await?;
         let seat = self.seat(&order.identity.manifest, until).await?;
         let group = seat.as_ref().map(|seat| seat.group);
