@@ -138,6 +138,7 @@ async fn a_network_of_another_range_under_our_name_is_refused() {
         "name": "orch-conformance-10-10-0-0-16", "ip_range": "10.10.0.0/16", "labels": { "orch-site": "conformance" },
     });
     subnetless.put_there("/networks", &body).await;
+    subnetless.fault(Rule { times: Some(1), ..Rule::always(Fault::CutAnswer).on("POST", "add_subnet") });
     subnetless.apply(&create("web")).await.unwrap();
     assert_eq!(subnetless.asked("POST", "add_subnet"), 1, "one of ours that lacks its subnet is given it");
 }

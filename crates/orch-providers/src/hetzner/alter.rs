@@ -154,7 +154,7 @@ impl Hetzner {
                 Err(error) if error.may_be_done() => error,
                 Err(error) => return Err(error),
             };
-            let running = self.actions(server.id, until).await?;
+            let running = self.actions(&format!("/servers/{}", server.id), until).await?;
             self.inner.watch.ended(running, until).await?;
             let seen = self.marked(server.id, machine.uuid, until).await?;
             if seen.kind.name == kind {

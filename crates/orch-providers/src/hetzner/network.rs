@@ -2,7 +2,7 @@
 
 use orch_model::Cidr;
 use serde_json::json;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 
 use super::Hetzner;
 use super::answer::{Begun, Thing};
@@ -48,25 +48,45 @@ impl Hetzner {
                 "name": name, "ip_range": range, "labels": { SITE: site.to_string() }, "subnets": [subnet],
             }),
         };
-        let network = self.had(&sought, until).await?;
+        let caller = &self.inner.caller;
+        let mut attempt = 0;
+        loop {
+            let network = self.had(&sought, until).await?;
+            if self.is_fit(&network, &range, zone)? {
+                return Ok(network.id);
+            }
+            let thing = format!("/networks/{}", network.id);
+            match caller.post::<Begun>(&format!("{thing}/actions/add_subnet"), &subnet, until).await {
+                Ok(begun) => {
+                    self.inner.watch.ended([begun.action], until).await?;
+                    return Ok(network.id);
+                }
+                // Whether it was done is seen by looking again, once the network is about nothing.
+                Err(error) if error.may_be_done() && attempt + 1 < caller.pace.tries => {
+                    let running = self.actions(&thing, until).await?;
+                    self.inner.watch.ended(running, until).await?;
+                    sleep(caller.pace.pause(attempt)).await;
+                    attempt += 1;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Whether a network can be joined as it is; one that lacks its subnet must be ours to be given it.
+    fn is_fit(&self, network: &Thing, range: &str, zone: &str) -> Result<bool, CallError> {
+        let name = &network.name;
         if network.ip_range != range {
             let why = format!("network `{name}` has the range {} and not {range}", network.ip_range);
             return Err(CallError::Refused(format!("{why}: remove it, or give it another name")));
         }
         if network.subnets.iter().any(|subnet| subnet.network_zone == zone && !subnet.ip_range.is_empty()) {
-            return Ok(network.id);
+            return Ok(true);
         }
-        if !self.is_ours(&network.labels) {
-            let why = format!("network `{name}` has no subnet in `{zone}`, and is not ours to be given one");
-            return Err(CallError::Refused(why));
+        if self.is_ours(&network.labels) {
+            return Ok(false);
         }
-        let path = format!("/networks/{}/actions/add_subnet", network.id);
-        match self.inner.caller.post::<Begun>(&path, &subnet, until).await {
-            Ok(begun) => self.inner.watch.ended([begun.action], until).await?,
-            // Whether it was done is seen by whoever asks next.
-            Err(error) if error.may_be_done() => {}
-            Err(error) => return Err(error),
-        }
-        Ok(network.id)
+        let why = format!("network `{name}` has no subnet in `{zone}`, and is not ours to be given one");
+        Err(CallError::Refused(why))
     }
 }

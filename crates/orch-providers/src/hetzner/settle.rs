@@ -53,7 +53,7 @@ impl Hetzner {
                 }
                 status => {
                     progress.say("waiting for the server");
-                    let running = self.actions(id, until).await?;
+                    let running = self.actions(&format!("/servers/{id}"), until).await?;
                     if !running.is_empty() {
                         idle = 0;
                         self.inner.watch.ended(running, until).await?;
@@ -89,9 +89,9 @@ impl Hetzner {
         self.inner.watch.ended([begun.action], until).await
     }
 
-    /// What a server is about.
-    pub(super) async fn actions(&self, id: u64, until: Instant) -> Result<Vec<Action>, CallError> {
-        let path = format!("/servers/{id}/actions");
+    /// What a thing is about.
+    pub(super) async fn actions(&self, thing: &str, until: Instant) -> Result<Vec<Action>, CallError> {
+        let path = format!("{thing}/actions");
         self.inner.caller.list(&path, "actions", "status=running", until).await
     }
 
