@@ -2,10 +2,9 @@
 
 use orch_model::{Mode, NodeKeys};
 use orch_providers::cloud::FirstKey;
-use orch_providers::push::{Binary, Program};
+use orch_providers::push::Program;
 use orch_providers::ssh::Wayfinder;
 use orch_run::{Become, Pin, Progress, Provider as _, Scope, Target};
-use std::sync::Arc;
 
 use crate::project::{LARGE, Project, SMALL, create, destroy, host, identity, wanted};
 
@@ -111,7 +110,6 @@ async fn the_way_to_a_node_is_what_is_written_on_its_server() {
     let other = project.provider_with(|setup| {
         setup.user = "ops".parse().unwrap();
         setup.hetzner.node_program = None;
-        setup.program = Some(Arc::new(Binary::new(b"program".to_vec())));
     });
     let way = Wayfinder::way(&other, &target).await.unwrap();
     assert!(way.sudo && matches!(way.program, Program::Upload(_)));

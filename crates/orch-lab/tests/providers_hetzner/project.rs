@@ -246,7 +246,7 @@ fn setup(serving: &Serving, client: Arc<Client>, identity: PathBuf) -> HetznerSe
             .collect(),
         ssh_ports: BTreeSet::new(),
         reach: None,
-        program: None,
+        program: Arc::new(orch_providers::push::Uploaded::of("/bin/true".into())),
         pace: Pace {
             answer: Duration::from_millis(600),
             look: Duration::from_secs(8),

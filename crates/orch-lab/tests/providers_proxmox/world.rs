@@ -122,7 +122,7 @@ impl World {
             vmids: BTreeSet::new(),
             reach: None,
             parent: None,
-            binary: None,
+            program: Arc::new(orch_providers::push::Uploaded::of("/bin/true".into())),
             snippets: None,
             neighbours: None,
             pace: quick(),
