@@ -6,6 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use orch_lab::{Machines, Power, Size};
+use orch_model::UserName;
+use orch_model::pull::Enrolment;
+use orch_providers::cloud::{FirstBoot, FirstKey, user_data};
 use serde_json::json;
 
 use super::scene::{Scene, answers, cloud_config, pair, shown_key, wanted};
@@ -100,13 +103,20 @@ async fn user_data_of_a_node_that_pulls_starts_what_pulls() {
     }
     let scene = Scene::new();
     let (machines, at) = scene.machines();
-    let host_key = pair(&scene.path.join("host_key"));
     let enrolment = serde_json::from_value(json!({
         "node": "lab.a@cloud",
         "mode": "pull", "server": "https://127.0.0.1:1", "pins": [], "token": "nobody takes this",
     }));
-    let key = orch_node::pull::HostKey { private: &host_key.private, public: &host_key.public };
-    let data = orch_node::pull::user_data(&enrolment.unwrap(), key, "/usr/local/bin/orch-node").unwrap();
+    let enrolment: Enrolment = enrolment.unwrap();
+    let access = scene.key.public.parse().unwrap();
+    let data = user_data(&FirstBoot {
+        hostname: "a",
+        user: &UserName::root(),
+        access: &access,
+        host_key: &FirstKey::generate(),
+        enrolment: Some((&enrolment, "/usr/local/bin/orch-node")),
+    });
+    let data = data.unwrap().as_bytes().to_vec();
     machines.make(&wanted("1")).await.unwrap();
     machines.start("1", &scene.first("i-1", data)).await.unwrap();
     let result = scene.ssh(at.into(), &["cat", "/var/lib/cloud/data/result.json"]);

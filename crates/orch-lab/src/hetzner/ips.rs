@@ -35,7 +35,7 @@ pub(super) fn make(state: &mut State, is_v6: bool, location: &str, assignee: Opt
     let ip = if is_v6 {
         format!("2001:db8:{:x}:{:x}::/64", id >> 16, id & 0xffff)
     } else {
-        format!("203.0.113.{}", id % 250 + 1)
+        format!("127.203.113.{}", id % 250 + 1)
     };
     let name = format!("primary_ip-{id}");
     let meta = Meta {

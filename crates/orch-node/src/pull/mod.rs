@@ -13,7 +13,6 @@ mod presence;
 mod progress;
 mod run;
 mod unit;
-mod user_data;
 
 use std::time::{Duration, Instant};
 
@@ -26,7 +25,6 @@ pub use memory::ENROLMENT;
 pub(crate) use pace::Pace;
 pub(crate) use unit::quoted;
 pub use unit::{UNIT_NAME, unit};
-pub use user_data::{HostKey, LARGEST_USER_DATA, UserDataError, user_data};
 
 use crate::error::ApplyError;
 use crate::node::Node;

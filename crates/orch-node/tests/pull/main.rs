@@ -7,7 +7,6 @@
 mod common;
 mod cuts;
 mod fetching;
-mod given;
 mod keeping;
 mod node;
 mod refusals;

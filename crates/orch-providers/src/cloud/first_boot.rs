@@ -5,11 +5,26 @@
 
 use orch_model::pull::Enrolment;
 use orch_model::{PublicKey, UserName};
-use orch_node::pull::{ENROLMENT, LARGEST_USER_DATA, UNIT_NAME, UserDataError, unit};
+use orch_node::pull::{ENROLMENT, UNIT_NAME, unit};
 use serde_json::{Value as Json, json};
+use thiserror::Error;
 use zeroize::Zeroizing;
 
 use super::first_key::FirstKey;
+
+/// No cloud takes more.
+const LARGEST: usize = 32 << 10;
+
+/// Why a machine cannot be given this.
+#[derive(Debug, Error)]
+pub enum UserDataError {
+    /// It is too much.
+    #[error("the user data would be {0} bytes, and no cloud takes more than {LARGEST}")]
+    TooLarge(usize),
+    /// It is no path.
+    #[error("`{0}` is not the full path of a program")]
+    NotAPath(String),
+}
 
 /// What a machine is given when it is made.
 pub struct FirstBoot<'a> {
@@ -58,7 +73,7 @@ pub fn user_data(given: &FirstBoot<'_>) -> Result<Zeroizing<String>, UserDataErr
     });
     // JSON is YAML too, and leaves no doubt about what is a string.
     let text = Zeroizing::new(format!("#cloud-config\n{document:#}\n"));
-    if text.len() > LARGEST_USER_DATA { Err(UserDataError::TooLarge(text.len())) } else { Ok(text) }
+    if text.len() > LARGEST { Err(UserDataError::TooLarge(text.len())) } else { Ok(text) }
 }
 
 fn user(name: &UserName, access: &PublicKey) -> Json {
@@ -111,14 +126,34 @@ mod tests {
         assert_eq!((&document["write_files"], &document["disable_root"]), (&json!([]), &json!(false)));
     }
 
+    fn enrolment() -> Enrolment {
+        let text = r#"{"node":"m.n@h","mode":"pull","server":"https://s","pins":[],"token":"t0k3n"}"#;
+        serde_json::from_str(text).unwrap()
+    }
+
     #[test]
-    fn a_program_that_is_no_path_is_refused() {
-        let text = r#"{"node":"m.n@h","mode":"pull","server":"https://s","pins":[],"token":"t"}"#;
-        let enrolment: Enrolment = serde_json::from_str(text).unwrap();
+    fn a_machine_that_is_to_fetch_its_configuration_is_given_what_that_takes_and_no_other_secret() {
+        let enrolment = enrolment();
         let document = given("ops", Some((&enrolment, "/usr/bin/orch-node"))).unwrap();
-        assert_eq!(document["write_files"][1]["permissions"], "0400");
-        for wrong in ["orch-node", "/a\nb"] {
+        let files = document["write_files"].as_array().unwrap();
+        assert_eq!((&files[1]["path"], &files[1]["permissions"]), (&json!(ENROLMENT), &json!("0400")));
+        let back: Enrolment = serde_json::from_str(files[1]["content"].as_str().unwrap()).unwrap();
+        assert_eq!(back, enrolment);
+        assert_eq!(files[2]["content"], unit("/usr/bin/orch-node"));
+        assert_eq!(document.to_string().matches("t0k3n").count(), 1);
+        for command in document["runcmd"].as_array().unwrap() {
+            assert!(command.as_array().unwrap().iter().all(Json::is_string), "no shell reads it: {command}");
+        }
+    }
+
+    #[test]
+    fn what_no_cloud_takes_is_refused() {
+        let mut enrolment = enrolment();
+        for wrong in ["orch-node", "", "/a\nb"] {
             assert!(matches!(given("ops", Some((&enrolment, wrong))), Err(UserDataError::NotAPath(_))));
         }
+        enrolment.server = "x".repeat(LARGEST);
+        let refused = given("ops", Some((&enrolment, "/usr/bin/orch-node")));
+        assert!(matches!(refused, Err(UserDataError::TooLarge(_))));
     }
 }

@@ -7,7 +7,7 @@ mod first_key;
 mod knock;
 mod written;
 
-pub use first_boot::{FirstBoot, user_data};
+pub use first_boot::{FirstBoot, UserDataError, user_data};
 pub use first_key::FirstKey;
 pub use knock::knock;
 pub use written::{NAMES, Written};
