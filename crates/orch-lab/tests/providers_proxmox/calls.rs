@@ -3,12 +3,12 @@
 use std::time::{Duration, Instant};
 
 use orch_lab::ProxmoxTimings;
-use orch_plan::Action;
+use orch_plan::{Action, MachineState};
 use orch_providers::api::Method;
 use orch_providers::proxmox::Pace;
 use orch_run::{Done, Order, Provider as _, Scope};
 
-use crate::world::{World, create, host};
+use crate::world::{SMALLEST, World, create, host};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_look_at_a_hundred_machines_is_one_question() {
@@ -34,6 +34,7 @@ async fn a_look_at_a_hundred_machines_is_one_question() {
             ("tags", &tags),
             ("scsi0", "local-zfs:2"),
             ("memory", "512"),
+            ("start", "1"),
         ];
         world.task_by_hand(Method::Post, "/nodes/pve1/qemu", &pairs).await;
     }
@@ -99,4 +100,19 @@ async fn making_takes_little_longer_than_its_tasks_do() {
     let took = begun.elapsed();
     println!("tasks take {tasks:?}, making takes {took:?}");
     assert!(took < tasks * 3 / 2, "tasks take {tasks:?}, making takes {took:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_machine_is_seen_as_it_is_though_the_list_lags_behind() {
+    let world = World::with(|settings| settings.timings.report = Duration::from_mins(10));
+    let driver = world.driver();
+    let order = create("web", 10_000);
+    driver.apply(&order).await.unwrap();
+    let seen = driver.machine(&order).await.expect("it is seen by its node");
+    assert_eq!((seen.state, seen.size), (MachineState::Running, SMALLEST));
+    let view = world.driver().look().await.unwrap();
+    let seen =
+        view.machines().iter().find(|machine| machine.marks == Some(order.marks())).expect("it is seen");
+    assert_eq!((seen.state, seen.size, seen.name.as_str()), (MachineState::Running, SMALLEST, "workers-web"));
+    assert_eq!(driver.apply(&order).await.unwrap(), Done::Unchanged);
 }

@@ -10,4 +10,5 @@ mod conformance;
 mod faults;
 mod first_boot;
 mod races;
+mod sweep;
 mod world;

@@ -27,6 +27,10 @@ pub(super) fn hint(words: &str) -> String {
             &["not enough memory", "Cannot allocate memory", "cannot allocate memory", "out of memory"][..],
             "free memory on the host, or give the node less",
         ),
+        (
+            &["powerdown failed", "shutdown failed"][..],
+            "shut the machine down yourself: what was changed takes effect when it starts again",
+        ),
         (&["vcpus allowed"][..], "give the node no more cores than the host has"),
         (
             &["hostname lookup", "no such cluster node", "does not exist in cluster"][..],

@@ -3,7 +3,6 @@
 //! What is asked is never part of a message: user data and keys are in it.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use hyper::body::Bytes;
 use serde_json::Value as Json;
@@ -18,8 +17,6 @@ const BOUNDARY: &str = "orch-b7c1f3d09a5e4c62";
 const MULTIPART: &str = "multipart/form-data; boundary=orch-b7c1f3d09a5e4c62";
 /// How often a host is tried that cannot be reached: each try may take as long as an answer.
 const UNREACHED_TRIES: u32 = 2;
-/// An upload may take this long.
-const UPLOAD: Duration = Duration::from_mins(5);
 
 /// What is said in a form.
 pub(super) type Pairs = Vec<(&'static str, String)>;
@@ -55,11 +52,11 @@ impl Caller {
         self.ask(question(Method::Delete, path, None)).await
     }
 
-    /// Uploads a file as an ISO image.
+    /// Uploads a file as an ISO image. It is small, and takes no longer than other questions.
     pub(super) async fn upload(&self, path: &str, file_name: &str, bytes: &[u8]) -> Result<Json, Trouble> {
         let body = (MULTIPART, Bytes::from(multipart(file_name, bytes)));
         let mut question = question(Method::Post, path, None);
-        (question.body, question.limit) = (Some(body), Some(UPLOAD));
+        question.body = Some(body);
         self.ask(question).await
     }
 

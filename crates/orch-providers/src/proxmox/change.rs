@@ -9,8 +9,10 @@ use super::call::Pairs;
 use super::config::Config;
 use super::guest::{GuestKind, Spot, Status};
 use super::maker::Maker;
+use super::mark::{self, Bears};
 use super::read::Fields;
 use super::trouble::Trouble;
+use crate::cloud::Written;
 
 impl Maker {
     /// Changes the configuration of a machine that bears the mark, and no other: where it was changed since it was read, it is
@@ -94,14 +96,14 @@ impl Maker {
         let (spot, config) = self.verified(&machine.id, order.uuid).await?;
         let was = config.extent(spot.id.kind);
         let mut done = Done::Unchanged;
-        let wanted_disk = u64::from(to.disk) << 30;
         let mut config = config;
-        if was.disk.is_none_or(|disk| disk.div_ceil(1 << 30) != u64::from(to.disk) && disk < wanted_disk) {
+        if was.disk.is_none_or(|disk| disk < u64::from(to.disk) << 30) {
             order.progress.say("growing the disk");
             config = self.grow_disk(&spot, order.uuid, config, to.disk).await?;
             done = Done::Changed;
         }
-        if was.cores != Some(u64::from(to.cores)) || was.memory != Some(u64::from(to.memory)) {
+        let is_so = was.cores == Some(u64::from(to.cores)) && was.memory == Some(u64::from(to.memory));
+        if !is_so || done == Done::Changed {
             order.progress.say("changing cores and memory");
             self.write(&spot, order.uuid, config, |config| sized(spot.id.kind, to, config)).await?;
             done = Done::Changed;
@@ -136,6 +138,10 @@ fn sized(kind: GuestKind, to: Size, config: &Config) -> Pairs {
     let mut pairs: Pairs = vec![("cores", to.cores.to_string()), ("memory", to.memory.to_string())];
     if kind == GuestKind::Qemu && config.word("sockets").is_some_and(|sockets| sockets != "1") {
         pairs.push(("sockets", "1".into()));
+    }
+    if let Bears::Made(written) = config.bears() {
+        let written = Written { size: Some(to), ..*written };
+        pairs.push(("tags", mark::tags(&written, &config.tags())));
     }
     pairs
 }

@@ -97,12 +97,17 @@ impl Maker {
         let is_complete =
             listed.status != Status::Unknown && cores.is_some() && memory.is_some() && disk.is_some();
         match bears {
-            Bears::Made(_) | Bears::Begun(_) => {
-                interest == Interest::All && (listed.name.is_none() || !is_complete)
+            Bears::Made(written) => {
+                // What the list says may be as old as ten seconds: where it is not what was asked for, that is looked into.
+                let is_as_asked =
+                    |asked: Size| asked == size(listed.extent, listed.spot.id.kind, Some(written));
+                let is_as_made = listed.status == Status::Running && written.size.is_none_or(is_as_asked);
+                interest == Interest::All && (listed.name.is_none() || !is_complete || !is_as_made)
             }
+            Bears::Begun(_) => interest == Interest::All,
             Bears::Nothing if listed.is_template => false,
-            // Whoever makes many at once must not look at all the others for each.
             Bears::Nothing if interest == Interest::Belongings && self.is_in_range(listed) => true,
+            // Whoever makes many at once must not look at all the others for each.
             Bears::Nothing if interest != Interest::All && self.is_making(listed.spot.id.vmid) => false,
             Bears::Nothing => {
                 let named = listed.name.as_ref().is_none_or(|name| self.setup.names.contains(name));

@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use orch_model::Size;
 use orch_plan::{MachineRef, MachineSpec};
 use orch_run::{Done, Order};
 
@@ -276,7 +275,6 @@ impl Maker {
 
 /// What is written on a machine that was made.
 fn written(order: &Order, spec: &MachineSpec, seed: Option<&Seed>) -> Written {
-    let size: Option<Size> = (image::kind(spec) == GuestKind::Lxc).then_some(spec.size);
     Written {
         marks: order.marks(),
         first: seed.map(|seed| seed.key.clone()),
@@ -284,6 +282,6 @@ fn written(order: &Order, spec: &MachineSpec, seed: Option<&Seed>) -> Written {
         applied: None,
         port: 22,
         image: Some(spec.image.clone()),
-        size,
+        size: Some(spec.size),
     }
 }

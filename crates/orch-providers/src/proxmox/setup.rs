@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use orch_model::{HostName, NodeName, UserName};
+use orch_model::{HostName, NodeName, PublicKey, UserName};
 
 use super::pace::Pace;
 use crate::api::Client;
@@ -54,9 +54,15 @@ pub trait Snippets: Send + Sync {
     async fn remove(&self, storage: &str, file_name: &str) -> Result<(), String>;
 }
 
-/// Knows the addresses of machines whose agent is silent: by the host's own table of neighbours, or its leases.
+/// Knows of machines what they do not say themselves, by looking from the host: addresses by its table of neighbours or its
+/// leases.
 #[async_trait]
 pub trait Neighbours: Send + Sync {
     /// The address that goes with a hardware address, where somebody has seen both.
     async fn address_of(&self, mac: &str) -> Option<IpAddr>;
+
+    /// The SSH host keys of a container, read by looking into it: Proxmox can give it none when it is made.
+    async fn host_keys_of(&self, _vmid: u32) -> Vec<PublicKey> {
+        Vec::new()
+    }
 }

@@ -22,7 +22,10 @@ impl Wayfinder for Proxmox {
         let maker = &self.maker;
         let Known { spot, written, .. } = self.found(target).await?;
         let written = written.ok_or_else(|| unreachable("it is not made yet".into()))?;
-        let host_keys = written.host_keys();
+        let mut host_keys = written.host_keys();
+        if let (true, Some(neighbours)) = (host_keys.is_empty(), &maker.setup.neighbours) {
+            host_keys = neighbours.host_keys_of(spot.id.vmid).await;
+        }
         if host_keys.is_empty() {
             let why = "no SSH host key is known of it: Proxmox cannot give a container one when it is made";
             return Err(unreachable(why.into()));
