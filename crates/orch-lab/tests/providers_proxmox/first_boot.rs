@@ -86,6 +86,8 @@ async fn where_the_host_takes_snippets_a_machine_is_given_one() {
     let snippet = format!("user=local:snippets/orch-{}.yaml", order.uuid);
     assert_eq!(config["cicustom"].as_str(), Some(snippet.as_str()));
     assert!(world.discs().await.is_empty());
+    assert_eq!(driver.provider.pin(&pin(&order, true), &driver.permit).await.unwrap(), Done::Changed);
+    assert_eq!(fs::read_dir(path.join("snippets")).unwrap().count(), 0, "what it was given is taken away");
     let machine = driver.reference(&order).await;
     driver.apply(&Order { action: Action::Destroy { machine }, ..order }).await.unwrap();
     assert_eq!(fs::read_dir(path.join("snippets")).unwrap().count(), 0);

@@ -28,6 +28,10 @@ pub(super) fn hint(words: &str) -> String {
             "free memory on the host, or give the node less",
         ),
         (
+            &["already exists"][..],
+            "a disk of an earlier machine with this VMID is left: look at it (`pvesm list <storage>`), and remove it if nobody needs it (`pvesm free <volume>`)",
+        ),
+        (
             &["powerdown failed", "shutdown failed"][..],
             "shut the machine down yourself: what was changed takes effect when it starts again",
         ),

@@ -8,7 +8,7 @@ use orch_run::{Done, Order};
 
 use super::call::Pairs;
 use super::config::Config;
-use super::guest::{GuestKind, Listed, Spot};
+use super::guest::{GuestKind, Listed, Spot, Status};
 use super::image;
 use super::look::{Interest, Seen};
 use super::maker::{Maker, Making};
@@ -102,12 +102,15 @@ impl Maker {
             let (node, other) = (&order.identity.node, other.listed.called());
             return Err(Trouble::Refused(format!("another run made `{node}` meanwhile, as {other}")));
         }
-        let at_number = seen.iter().find(|seen| Some(seen.listed.spot.id.vmid) == spec.vmid);
-        if let Some(other) = at_number {
-            // It may be what an earlier try of this very order is still making.
-            let config =
-                if other.listed.is_being_made() { self.settled(&other.listed.spot).await? } else { None };
-            if config.is_none_or(|config| config.bears().uuid() != Some(order.uuid)) {
+        if let Some(other) = seen.iter().find(|seen| Some(seen.listed.spot.id.vmid) == spec.vmid) {
+            // It may be what an earlier try of this very order is still making, or what comes to nothing.
+            let is_in_the_way = if other.listed.is_being_made() {
+                let config = self.settled(&other.listed.spot).await?;
+                config.is_some_and(|config| config.bears().uuid() != Some(order.uuid))
+            } else {
+                true
+            };
+            if is_in_the_way {
                 return Err(Trouble::NotOurs { machine: other.listed.called(), expected: order.uuid });
             }
         }
@@ -257,11 +260,11 @@ impl Maker {
                 seen.bears.marks().is_some_and(is_same_node) && seen.bears.uuid() != Some(order.uuid)
             });
             let Some(rival) = rivals.min_by_key(|rival| rival.listed.spot.id.vmid) else { return Ok(()) };
-            let is_settled = match self.current(&rival.listed.spot).await? {
-                Some(current) => current.status == super::guest::Status::Running,
-                None => continue,
-            };
-            let goes = is_settled || rival.listed.spot.id.vmid < spot.id.vmid || !wait.pause().await;
+            let current = self.current(&rival.listed.spot).await?;
+            let has_won = current.as_ref().is_some_and(|current| current.status == Status::Running);
+            // One that is gone already is only waited for until the list knows it too.
+            let is_first = current.is_some() && rival.listed.spot.id.vmid < spot.id.vmid;
+            let goes = has_won || is_first || !wait.pause().await;
             if goes {
                 let (node, rival) = (&order.identity.node, rival.listed.called());
                 self.destroy(&spot.id.to_string(), order.uuid, &order.progress).await?;

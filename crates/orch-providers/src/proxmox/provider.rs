@@ -117,11 +117,14 @@ impl Maker {
         }
         self.write(&spot, pin.uuid, config, |config| {
             let mut pairs = vec![("tags", mark::tags(&after, &config.tags()))];
-            if disc.is_some() || snippet {
+            if disc.is_some() {
                 pairs.push(("ide2", "none,media=cdrom".into()));
             }
             if snippet {
-                pairs.push(("delete", "cicustom".into()));
+                // Without the snippet the drive would say something else, and the machine take itself for a new one.
+                let drives = config.cloud_init_drives("");
+                let unwanted: Vec<String> = drives.into_iter().chain(["cicustom".to_owned()]).collect();
+                pairs.push(("delete", unwanted.join(",")));
             }
             pairs
         })

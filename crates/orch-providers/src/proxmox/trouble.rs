@@ -95,7 +95,11 @@ impl Trouble {
 
     /// A machine is there already.
     pub(super) fn is_taken(&self) -> bool {
-        self.says("already exists")
+        // Disks and files may exist already too, and they are no machines.
+        let is_number = |word: &str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
+        let mut before = self.words().match_indices(" already exists").map(|(at, _)| &self.words()[..at]);
+        self.says("config file already exists")
+            || before.any(|before| before.rsplit(' ').next().is_some_and(is_number))
     }
 
     /// Others work on the same thing at the moment, and it was not touched.
@@ -185,6 +189,10 @@ mod tests {
         assert!(gone.is_gone() && !gone.is_taken() && !gone.is_passing());
         assert!(said(500, "unable to find configuration file for VM 9001 on node 'pve1'").is_gone());
         assert!(said(500, "unable to create VM 101: config file already exists").is_taken());
+        assert!(said(500, "unable to create CT 101 - CT 101 already exists on node 'pve1'").is_taken());
+        assert!(
+            !said(500, "zfs error: cannot create 'rpool/vm-101-disk-0': dataset already exists").is_taken()
+        );
         let locked = "can't lock file '/var/lock/qemu-server/lock-101.conf' - got timeout";
         assert!(said(500, locked).is_locked());
         assert!(!said(500, "VM quit/powerdown failed - got timeout").is_locked());
