@@ -10,5 +10,6 @@ mod conformance;
 mod faults;
 mod first_boot;
 mod races;
+mod strangers;
 mod sweep;
 mod world;

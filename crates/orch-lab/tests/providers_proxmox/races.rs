@@ -83,8 +83,15 @@ async fn what_a_killed_driver_was_making_is_waited_for_and_finished() {
     });
     let order = create("web", 10_100);
     let killed = world.driver();
-    let cut = tokio::time::timeout(Duration::from_millis(120), killed.apply(&order)).await;
-    assert!(cut.is_err(), "the clone is under way");
+    let begun = async {
+        while !world.serving.calls().list().iter().any(|call| call.path.ends_with("/clone")) {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    tokio::select! {
+        done = killed.apply(&order) => panic!("the clone is under way, and not: {done:?}"),
+        () = begun => {}
+    }
     let next = world.driver();
     let view = next.look().await.unwrap();
     let found =

@@ -96,22 +96,32 @@ async fn a_driver_that_is_killed_while_it_destroys_leaves_what_the_next_one_dest
 
 /// Making and destroying with one question in each place going wrong.
 async fn every_question_once(fault: Fault) {
+    let mut running = tokio::task::JoinSet::new();
     for after in 0..16 {
-        let (world, order) = (world(), create("web", NUMBER));
-        world.faults.add(Rule { after, ..Rule::once(fault) });
-        let driver = world.driver();
-        let made = driver.apply(&order).await;
-        assert_eq!(made.unwrap_or_else(|error| panic!("{fault:?} at {after}: {error:?}")), Done::Changed);
-        world.faults.clear();
-        heal(&world, &order).await;
-        let machine = driver.reference(&order).await;
-        world.faults.add(Rule { after, ..Rule::once(fault) });
-        let destroy = Order { action: Action::Destroy { machine }, ..order.clone() };
-        let gone = driver.apply(&destroy).await;
-        assert_eq!(gone.unwrap_or_else(|error| panic!("{fault:?} at {after}: {error:?}")), Done::Changed);
-        world.faults.clear();
-        destroyed(&world, &order).await;
+        running.spawn(one_question_once(fault, after));
     }
+    while let Some(ended) = running.join_next().await {
+        if let Err(error) = ended {
+            std::panic::resume_unwind(error.into_panic());
+        }
+    }
+}
+
+async fn one_question_once(fault: Fault, after: u32) {
+    let (world, order) = (world(), create("web", NUMBER));
+    world.faults.add(Rule { after, ..Rule::once(fault) });
+    let driver = world.driver();
+    let made = driver.apply(&order).await;
+    assert_eq!(made.unwrap_or_else(|error| panic!("{fault:?} at {after}: {error:?}")), Done::Changed);
+    world.faults.clear();
+    heal(&world, &order).await;
+    let machine = driver.reference(&order).await;
+    world.faults.add(Rule { after, ..Rule::once(fault) });
+    let destroy = Order { action: Action::Destroy { machine }, ..order.clone() };
+    let gone = driver.apply(&destroy).await;
+    assert_eq!(gone.unwrap_or_else(|error| panic!("{fault:?} at {after}: {error:?}")), Done::Changed);
+    world.faults.clear();
+    destroyed(&world, &order).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

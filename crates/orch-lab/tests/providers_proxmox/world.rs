@@ -115,7 +115,7 @@ impl World {
         let mut setup = ProxmoxSetup {
             host: host(),
             proxmox: proxmox(address, &self.fingerprint),
-            client: Arc::new(client(address, &self.fingerprint, Duration::from_millis(600))),
+            client: Arc::new(client(address, &self.fingerprint, Duration::from_secs(1))),
             user: "ops".parse().unwrap(),
             identity: folder.path().join("keys/driver_ed25519"),
             names: BTreeSet::from(["orch-conformance-web".to_owned(), "workers-web".to_owned()]),
@@ -254,12 +254,12 @@ pub(crate) fn quick() -> Pace {
         longest: Duration::from_millis(20),
         tries: 4,
         breath: moment,
-        task: Duration::from_millis(700),
+        task: Duration::from_secs(2),
         lock_tries: 4,
         lock_pause: moment,
         agent: Duration::from_millis(200),
         shutdown: Duration::from_secs(1),
-        under_way: Duration::from_millis(300),
+        under_way: Duration::from_millis(500),
         ..Pace::default()
     }
 }

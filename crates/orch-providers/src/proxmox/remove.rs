@@ -4,7 +4,7 @@ use orch_run::{Done, Progress};
 use uuid::Uuid;
 
 use super::config::Config;
-use super::guest::{GuestKind, Spot, Status};
+use super::guest::{GuestKind, Listed, Spot, Status};
 use super::maker::Maker;
 use super::mark::Bears;
 use super::trouble::Trouble;
@@ -55,6 +55,11 @@ impl Maker {
 
     async fn remove_seed_of(&self, spot: &Spot, config: &Config, uuid: Uuid) -> Result<(), Trouble> {
         if spot.id.kind == GuestKind::Lxc {
+            return Ok(());
+        }
+        // A machine that was copied by hand shares what it was given with the copy.
+        let bears_it = |listed: &Listed| Bears::of(&listed.tags, None).uuid() == Some(uuid);
+        if self.list().await?.iter().any(|listed| listed.spot.id != spot.id && bears_it(listed)) {
             return Ok(());
         }
         if let Some(volume) = disc_of(config, uuid) {
