@@ -143,3 +143,14 @@ async fn the_way_to_a_machine_is_its_own_word_and_the_key_that_it_was_given() {
     driver.provider.way(&target).await.unwrap();
     assert_eq!(world.serving.calls().count(), 0, "it is known by then");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_disk_smaller_than_the_template_is_refused_before_anything_is_made() {
+    let world = World::new();
+    let mut machine = spec("workers-web", 10_100);
+    machine.size.disk = 1;
+    let order = Order { action: Action::Create { machine }, ..create("web", 10_100) };
+    let refused = world.driver().apply(&order).await.unwrap_err();
+    assert!(refused.to_string().contains("has a disk of 2 GB"), "{refused}");
+    assert_eq!((world.numbers().await.len(), world.discs().await.len()), (0, 0));
+}

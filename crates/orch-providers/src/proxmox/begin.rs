@@ -106,6 +106,15 @@ impl Maker {
             }
             (GuestKind::Qemu, Image::Template(name)) => {
                 let template = image::template(listed, name)?;
+                let has = template.extent.disk.map_or(0, |bytes| bytes.div_ceil(1 << 30));
+                if has > u64::from(spec.size.disk) {
+                    return Err(Trouble::Refused(format!(
+                        "template {} has a disk of {has} GB, and `{}` is to have {}: give the node a larger one",
+                        template.called(),
+                        spec.name,
+                        spec.size.disk
+                    )));
+                }
                 let mut pairs: Pairs = vec![
                     ("newid", vmid.to_string()),
                     ("name", spec.name.clone()),
