@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use orch_model::{HostName, HostSsh, Identity, Mode};
+use orch_model::{HostName, HostSsh, Identity, Mode, PublicKey};
 use orch_run::{Ended, Progress, Target, TransportError};
 use serde::Deserialize;
 use uuid::Uuid;
@@ -21,6 +21,9 @@ use crate::ssh::{Hop, Ssh, SshSettings, Way, Wayfinder};
 const STEP: Duration = Duration::from_secs(20);
 /// Where a DHCP server of the host writes down whom it gave which address.
 const LEASES: &str = "/var/lib/misc/dnsmasq.leases";
+
+/// Where a container has its SSH host key.
+const HOST_KEY: &str = "/etc/ssh/ssh_host_ed25519_key.pub";
 
 /// A host that can be gone to.
 pub(crate) struct HostShell {
@@ -108,6 +111,12 @@ impl Neighbours for HostShell {
             return Some(address);
         }
         lease(&self.run(&["cat", LEASES], &[]).await.ok()?, mac)
+    }
+
+    async fn host_keys_of(&self, vmid: u32) -> Vec<PublicKey> {
+        let look = ["pct", "exec", &vmid.to_string(), "--", "cat", HOST_KEY];
+        let shown = self.run(&look, &[]).await.unwrap_or_default();
+        String::from_utf8_lossy(&shown).lines().filter_map(|line| line.trim().parse().ok()).collect()
     }
 }
 

@@ -62,7 +62,7 @@ pub(crate) struct Cli {
     pub(crate) lab: bool,
 
     /// The `orch-node` program that is brought to nodes of Proxmox VE and Hetzner Cloud. Default: this very program.
-    #[arg(long, global = true, value_name = "FILE", env = "ORCH_NODE_PROGRAM", hide_env_values = true)]
+    #[arg(long, global = true, value_name = "FILE", env = "ORCH_NODE", hide_env_values = true)]
     pub(crate) node_program: Option<PathBuf>,
 
     /// Print the answer as one JSON document on standard output, also on failure, and nothing else there.
