@@ -47,17 +47,20 @@ pub struct Cost {
     pub monthly: String,
     /// The same for an hour.
     pub hourly: String,
+    /// What all of them cost in a month, without taxes.
+    pub monthly_net: String,
     /// The currency.
     pub currency: String,
 }
 
 impl fmt::Display for Cost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { host, what, count, monthly, hourly, currency } = self;
-        write!(
-            f,
-            "{count} x {what}: {monthly} {currency} a month, {hourly} an hour, by the prices of `{host}` now"
-        )
+        let Self { host, what, count, monthly, hourly, monthly_net, currency } = self;
+        write!(f, "{count} x {what}: {monthly} {currency} a month ({hourly} an hour), ")?;
+        if monthly_net != monthly {
+            write!(f, "{monthly_net} without tax, ")?;
+        }
+        write!(f, "as the prices of `{host}` say now")
     }
 }
 

@@ -81,7 +81,7 @@ async fn costs_are_what_the_prices_of_the_api_say() {
     assert!(costs.iter().all(|cost| cost.currency == "EUR"));
     let line = costs[0].to_string();
     assert!(
-        line.starts_with("2 x cx23 in nbg1: ") && line.ends_with("as Hetzner's prices say now"),
+        line.starts_with("2 x cx23 in nbg1: ") && line.ends_with("as the prices of `cloud` say now"),
         "{line}"
     );
     assert_eq!(project.calls().count(), 1);

@@ -1,48 +1,20 @@
 //! What servers would cost, by the API's own prices.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
-use orch_model::NodeName;
+use orch_model::{HostName, NodeName};
 use orch_plan::MachineSpec;
 use orch_run::ProviderError;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use tokio::time::Instant;
 
 use super::Hetzner;
 use super::answer::{Amount, Price, Priced, Pricing};
 use super::trouble::CallError;
+use crate::preflight::Cost;
 
 /// Amounts are counted in parts of this size; the API writes no smaller ones.
 const DIGITS: u32 = 10;
-
-/// What servers of one type would cost, with a public IPv4 address each.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Cost {
-    /// The server type and where: `cx23 in nbg1`.
-    pub what: String,
-    /// How many.
-    pub count: usize,
-    /// What all of them cost in a month, tax included.
-    pub monthly: String,
-    /// What all of them cost in an hour, tax included.
-    pub hourly: String,
-    /// What all of them cost in a month, without tax.
-    pub monthly_net: String,
-    /// The currency.
-    pub currency: String,
-}
-
-impl fmt::Display for Cost {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { what, count, monthly, hourly, monthly_net, currency } = self;
-        write!(f, "{count} x {what}: {monthly} {currency} a month ({hourly} an hour), ")?;
-        if monthly_net != monthly {
-            write!(f, "{monthly_net} without tax, ")?;
-        }
-        f.write_str("as Hetzner's prices say now")
-    }
-}
 
 impl Hetzner {
     /// What these machines would cost; what has no price is left out. Changes nothing.
@@ -57,7 +29,8 @@ impl Hetzner {
         let until = Instant::now() + self.inner.caller.pace.look;
         let prices = self.inner.caller.get::<Prices>("/pricing", until).await;
         let prices = prices.map_err(|error: CallError| error.told(&self.inner.setup.host))?;
-        Ok(costs(&prices.pricing, &counts, &self.inner.setup.hetzner.location))
+        let setup = &self.inner.setup;
+        Ok(costs(&prices.pricing, &counts, &setup.hetzner.location, &setup.host))
     }
 }
 
@@ -66,7 +39,7 @@ struct Prices {
     pricing: Pricing,
 }
 
-fn costs(pricing: &Pricing, counts: &BTreeMap<&str, usize>, location: &str) -> Vec<Cost> {
+fn costs(pricing: &Pricing, counts: &BTreeMap<&str, usize>, location: &str, host: &HostName) -> Vec<Cost> {
     let at = |priced: &Priced| priced.prices.iter().find(|price| price.location == location).cloned();
     let address = pricing.primary_ips.iter().find(|priced| priced.kind == "ipv4").and_then(at);
     let each = counts.iter().filter_map(|(kind, count)| {
@@ -78,6 +51,7 @@ fn costs(pricing: &Pricing, counts: &BTreeMap<&str, usize>, location: &str) -> V
             sum.checked_mul(i128::try_from(*count).ok()?)
         };
         Some(Cost {
+            host: host.clone(),
             what: format!("{kind} in {location}"),
             count: *count,
             monthly: written(sum(|price| &price.monthly, |amount| &amount.gross)?, 2),
@@ -135,14 +109,16 @@ mod tests {
 
     #[test]
     fn the_line_of_costs_is_what_the_prices_say_with_an_address_for_each() {
-        let counts = BTreeMap::from([("cx22", 3), ("cx99", 1)]);
-        let said =
-            |tax| costs(&pricing(tax), &counts, "nbg1").iter().map(Cost::to_string).collect::<Vec<_>>();
-        let untaxed = "3 x cx22 in nbg1: 11.37 EUR a month (0.0183 an hour), as Hetzner's prices say now";
+        let (counts, host) = (BTreeMap::from([("cx22", 3), ("cx99", 1)]), "cloud".parse().unwrap());
+        let said = |tax| {
+            costs(&pricing(tax), &counts, "nbg1", &host).iter().map(Cost::to_string).collect::<Vec<_>>()
+        };
+        let untaxed =
+            "3 x cx22 in nbg1: 11.37 EUR a month (0.0183 an hour), as the prices of `cloud` say now";
         assert_eq!(said("0"), [untaxed]);
-        let taxed = "3 x cx22 in nbg1: 13.53 EUR a month (0.0218 an hour), 11.37 without tax, as Hetzner's prices say now";
+        let taxed = "3 x cx22 in nbg1: 13.53 EUR a month (0.0218 an hour), 11.37 without tax, as the prices of `cloud` say now";
         assert_eq!(said("19"), [taxed]);
-        assert!(costs(&pricing("19"), &counts, "mars1").is_empty());
+        assert!(costs(&pricing("19"), &counts, "mars1", &host).is_empty());
     }
 
     #[test]

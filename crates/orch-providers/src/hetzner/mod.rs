@@ -39,7 +39,6 @@ use uuid::Uuid;
 use crate::api::Client;
 use crate::push::Uploaded;
 use call::Caller;
-pub use cost::Cost;
 use ensure::Ensured;
 use group::Groups;
 pub use pace::Pace;
