@@ -1,6 +1,6 @@
 """Drives the lab's Hetzner Cloud with the official command line (`hcloud`), through a whole life; prints `ok`.
 
-What it is told, it is told by the environment: see lab.py. HCLOUD_PROGRAM names another program than `hcloud`.
+Where the lab is, lab.py says. HCLOUD_PROGRAM names another program than `hcloud`.
 """
 
 import json
@@ -16,15 +16,14 @@ class Cli:
     """The command line, with the lab as its project."""
 
     def __init__(self, folder):
-        trusted = lab.certificates(folder)
+        host = lab.Host("hetzner", folder)
         self.environment = {
-            "HCLOUD_ENDPOINT": lab.ENDPOINT,
-            "HCLOUD_TOKEN": lab.TOKEN,
+            "HCLOUD_ENDPOINT": host.endpoint,
+            "HCLOUD_TOKEN": host.token,
             "HOME": folder,
             "PATH": os.environ["PATH"],
+            "SSL_CERT_FILE": host.certificate,
         }
-        if trusted:
-            self.environment["SSL_CERT_FILE"] = trusted
 
     def run(self, *words):
         """What a command prints; it has to succeed."""

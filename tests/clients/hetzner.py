@@ -1,6 +1,6 @@
 """Drives the lab's Hetzner Cloud with the official Python library (PyPI `hcloud`), through a whole life; prints `ok`.
 
-What it is told, it is told by the environment: see lab.py.
+Where the lab is, lab.py says.
 """
 
 import os
@@ -113,13 +113,12 @@ def snapshot(server):
 
 def main():
     with lab.folder() as folder:
-        trusted = lab.certificates(folder)
-        if trusted:
-            os.environ["REQUESTS_CA_BUNDLE"] = trusted
-        client = Client(token=lab.TOKEN, api_endpoint=lab.ENDPOINT, poll_interval=0.05)
+        host = lab.Host("hetzner", folder)
+        os.environ["REQUESTS_CA_BUNDLE"] = host.certificate
+        client = Client(token=host.token, api_endpoint=host.endpoint, poll_interval=0.05)
         offered(client)
         life(client)
-        stranger = Client(token="wrong", api_endpoint=lab.ENDPOINT)
+        stranger = Client(token="wrong", api_endpoint=host.endpoint)
         refused("unauthorized", stranger.servers.get_all)
     print("ok")
 

@@ -1,39 +1,42 @@
-"""Where the lab is, and why it is trusted: read from the environment by the programs that try outside clients against it.
+"""Where the lab is, and why it is trusted: for the programs that try outside clients against it.
 
-ORCH_LAB_ENDPOINT     such as https://127.0.0.1:8443/v1
-ORCH_LAB_TOKEN        the token
-ORCH_LAB_CA           a file with the certificate that signs, or is, the lab's
-ORCH_LAB_FINGERPRINT  instead of a file: the SHA-256 of the lab's own certificate, in hex digits
+ORCH_LAB_FILE names the `lab.json` of a lab that is up.
 """
 
 import hashlib
+import json
 import os
 import ssl
 import tempfile
 from urllib.parse import urlsplit
 
-ENDPOINT = os.environ["ORCH_LAB_ENDPOINT"].rstrip("/")
-TOKEN = os.environ["ORCH_LAB_TOKEN"]
-
 # A key that opens nothing: nobody has its other half.
 PUBLIC_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJvT0ZzX6mFz1sFQ2E0oT5QyYHhC0rKk0H5wFqvV7u7A nobody"
 
 
-def certificates(folder):
-    """The file whose certificates are trusted, or None where the lab speaks plain HTTP."""
-    if "ORCH_LAB_CA" in os.environ:
-        return os.environ["ORCH_LAB_CA"]
-    wanted = os.environ.get("ORCH_LAB_FINGERPRINT", "").replace(":", "").lower()
-    if not wanted:
-        return None
-    place = urlsplit(ENDPOINT)
-    pem = ssl.get_server_certificate((place.hostname, place.port or 443))
-    found = hashlib.sha256(ssl.PEM_cert_to_DER_cert(pem)).hexdigest()
-    assert found == wanted, f"the lab shows the certificate {found}"
-    path = os.path.join(folder, "lab.pem")
-    with open(path, "w", encoding="ascii") as file:
-        file.write(pem)
-    return path
+class Host:
+    """The first host of a kind, `proxmox` or `hetzner`, and a file with the certificate by which it is known."""
+
+    def __init__(self, kind, folder):
+        with open(os.environ["ORCH_LAB_FILE"], encoding="utf-8") as file:
+            hosts = json.load(file)["hosts"].values()
+        host = next(host for host in hosts if host["kind"] == kind)
+        self.token, self.node, self.datastore = host["token"], host.get("node"), host.get("datastore")
+        self.is_paper = "node_program" not in host
+        self.endpoint = host["endpoint"] + ("/v1" if kind == "hetzner" else "")
+        place = urlsplit(host["endpoint"])
+        self.address, self.port = place.hostname, place.port or 443
+        self.certificate = self._certificate(host["fingerprint"], folder)
+
+    def _certificate(self, wanted, folder):
+        """What the lab shows, which has to be what it said that it would."""
+        pem = ssl.get_server_certificate((self.address, self.port))
+        found = hashlib.sha256(ssl.PEM_cert_to_DER_cert(pem)).hexdigest()
+        assert found == wanted.replace(":", "").lower(), f"the lab shows the certificate {found}"
+        path = os.path.join(folder, "lab.pem")
+        with open(path, "w", encoding="ascii") as file:
+            file.write(pem)
+        return path
 
 
 def folder():
