@@ -4,6 +4,8 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot set its scene has failed")]
 
 use std::fs::{self, File};
+use std::io::ErrorKind;
+use std::net::{TcpListener, TcpStream};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -144,6 +146,34 @@ fn a_page_or_a_log_that_cannot_be_written_is_told_before_anything_is_begun() {
 }
 
 #[test]
+fn a_host_whose_token_cannot_be_opened_is_not_even_connected_to() {
+    let driver = Driver::new();
+    let door = TcpListener::bind("127.0.0.1:0").unwrap();
+    door.set_nonblocking(true).unwrap();
+    let at = door.local_addr().unwrap();
+    let site = driver.file("site");
+    let sample = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    for folder in ["hosts", "manifests", "specs", "presets", "postures"] {
+        fs::create_dir_all(site.join(folder)).unwrap();
+        for entry in fs::read_dir(sample.join(folder)).unwrap() {
+            let entry = entry.unwrap();
+            fs::copy(entry.path(), site.join(folder).join(entry.file_name())).unwrap();
+        }
+    }
+    fs::copy(sample.join("site.yaml"), site.join("site.yaml")).unwrap();
+    let mother = fs::read_to_string(site.join("hosts/mother.yaml")).unwrap();
+    let here = mother.replace("https://mother.home.example:8006", &format!("https://{at}"));
+    assert_ne!(here, mother, "the sample says where `mother` is");
+    fs::write(site.join("hosts/mother.yaml"), here).unwrap();
+    let site = site.display().to_string();
+    let planned = driver.orch(&["--site", &site, "plan", "-M", "workers", "-H", "mother"]);
+    assert!(text(&planned.stdout).contains("`secret:mother-api-token` leads nowhere"), "{planned:?}");
+    assert_eq!(door.accept().unwrap_err().kind(), ErrorKind::WouldBlock, "somebody was at the door");
+    let control = TcpStream::connect(at).unwrap();
+    assert_eq!(door.accept().unwrap().1, control.local_addr().unwrap(), "who comes is seen");
+}
+
+#[test]
 fn it_has_other_faces_that_the_command_line_does_not_show() {
     let face = |name: &str, args: &[&str]| {
         let output =
@@ -162,5 +192,9 @@ fn it_has_other_faces_that_the_command_line_does_not_show() {
         assert!(!face(name, args).contains("unrecognized subcommand"), "{name} {args:?}");
     }
     let help = face("orch", &["--help"]);
-    assert!(!help.contains("__local") && !help.contains("orch-node"), "{help}");
+    let listed = help.lines().filter(|line| line.starts_with("  ") && !line.starts_with("   "));
+    let listed: Vec<&str> = listed.filter_map(|line| line.split_whitespace().next()).collect();
+    assert!(listed.contains(&"lab"), "the control is a face that is shown: {listed:?}");
+    assert!(!listed.iter().any(|name| name.starts_with("__") || name.contains("node")), "{listed:?}");
+    assert!(!help.contains("__local"), "{help}");
 }
