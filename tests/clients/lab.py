@@ -6,8 +6,10 @@ ORCH_LAB_FILE names the `lab.json` of a lab that is up.
 import hashlib
 import json
 import os
+import socket
 import ssl
 import tempfile
+import time
 from urllib.parse import urlsplit
 
 # A key that opens nothing: nobody has its other half.
@@ -37,6 +39,20 @@ class Host:
         with open(path, "w", encoding="ascii") as file:
             file.write(pem)
         return path
+
+
+def answers(address, patience=30):
+    """A machine that is more than paper has an SSH server at its address."""
+    end = time.monotonic() + patience
+    while True:
+        try:
+            with socket.create_connection((address, 22), timeout=5) as connection:
+                greeting = connection.recv(16)
+            assert greeting.startswith(b"SSH-2.0"), greeting
+            return
+        except OSError:
+            assert time.monotonic() < end, f"nobody answers at {address}"
+            time.sleep(0.05)
 
 
 def folder():
