@@ -8,6 +8,7 @@ use orch_plan::Plan;
 use serde::{Deserialize, Serialize};
 use tokio::task::JoinSet;
 
+use crate::permit::Permit;
 use crate::provider::{Belonging, Owner, Places};
 
 /// What was found when hosts were looked over for what bears our marks.
@@ -58,9 +59,7 @@ impl Left {
     /// What is left of the nodes that a plan was to take down: not what belongs to other nodes of the manifest, nor what is
     /// there for all of the site.
     pub(crate) async fn after(plan: &Plan, places: &Places, limit: Duration) -> Self {
-        let touched = |host: &HostName| plan.hosts.contains(host);
-        let places = places.iter().filter(|(host, _)| touched(host));
-        let places: Places = places.map(|(host, place)| (host.clone(), place.clone())).collect();
+        let places = touched(plan, places);
         let mut left = Self::look(&places, &plan.site, Some(&plan.manifest), limit).await;
         let meant: BTreeSet<(&HostName, &NodeName)> =
             plan.nodes.iter().map(|node| (&node.identity.host, node.name())).collect();
@@ -72,6 +71,20 @@ impl Left {
         left
     }
 
+    /// Has every host remove what was there for the nodes of a plan together, each for at most `limit`. What stays all the same
+    /// is seen afterwards.
+    pub(crate) async fn tidy(plan: &Plan, places: &Places, permit: &Permit, limit: Duration) {
+        let mut tidying = JoinSet::new();
+        for (host, place) in touched(plan, places) {
+            let of = Owner { host, site: plan.site.clone(), manifest: Some(plan.manifest.clone()) };
+            let permit = permit.clone();
+            tidying.spawn(async move {
+                let _ = tokio::time::timeout(limit, place.provider.tidy(&of, &permit)).await;
+            });
+        }
+        tidying.join_all().await;
+    }
+
     /// What no manifest of the site wants: things of manifests that it does not have, and of nodes that these do not have.
     pub fn unwanted(mut self, wanted: &BTreeMap<ManifestName, BTreeSet<NodeName>>) -> Self {
         self.found.retain(|thing| match (&thing.manifest, &thing.node) {
@@ -81,4 +94,10 @@ impl Left {
         });
         self
     }
+}
+
+/// The hosts that a plan is about.
+fn touched(plan: &Plan, places: &Places) -> Places {
+    let places = places.iter().filter(|(host, _)| plan.hosts.contains(*host));
+    places.map(|(host, place)| (host.clone(), place.clone())).collect()
 }

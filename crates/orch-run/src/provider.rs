@@ -37,6 +37,12 @@ pub trait Provider: Send + Sync {
         Err(ProviderError::Refused { host: pin.identity.host.clone(), why })
     }
 
+    /// Removes what was there for the machines of an owner together, once it has none of them any more. Who destroyed the last
+    /// one did so already, unless it was interrupted just then; so this is asked at the end of every run that destroys.
+    async fn tidy(&self, _of: &Owner, _permit: &Permit) -> Result<(), ProviderError> {
+        Ok(())
+    }
+
     /// Everything on the host that bears the marks of a site, or of one manifest of it: machines, and what was made for
     /// them or beside them. Changes nothing. Where a machine has nothing beside itself, its machines are all there is.
     async fn belongings(&self, of: &Owner) -> Result<Vec<Belonging>, ProviderError> {

@@ -31,6 +31,12 @@ impl Provider for Hetzner {
         self.note(pin).await.map_err(|error| self.told(error))
     }
 
+    async fn tidy(&self, of: &Owner, permit: &Permit) -> Result<(), ProviderError> {
+        self.needs(permit)?;
+        let Some(manifest) = &of.manifest else { return Ok(()) };
+        self.tidy_groups(manifest, self.deadline()).await.map_err(|error| self.told(error))
+    }
+
     async fn belongings(&self, of: &Owner) -> Result<Vec<Belonging>, ProviderError> {
         self.possessions(of).await.map_err(|error| self.told(error))
     }

@@ -94,6 +94,7 @@ pub async fn run(plan: &Plan, means: Means) -> Report {
         rollback::roll_back(plan, &work, &control, hooks).await;
     }
     if plan.verb == Verb::Destroy {
+        Left::tidy(plan, work.places(), &work.permit, work.patience().look).await;
         let left = Left::after(plan, work.places(), work.patience().look).await;
         // The report is made from memory; a journal that cannot be written is told below.
         let _ = journal.append(Entry::LookedOver { at: Timestamp::now(), left }).await;

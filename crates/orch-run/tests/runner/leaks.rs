@@ -35,6 +35,14 @@ impl Provider for Hoarder {
         self.inner.pin(pin, permit).await
     }
 
+    async fn tidy(&self, of: &Owner, permit: &Permit) -> Result<(), ProviderError> {
+        assert!(permit.covers(&of.host) && of.manifest.is_some());
+        if let Ok(kept) = self.kept.lock().expect("nobody panics while holding this").as_mut() {
+            kept.retain(|thing| thing.kind != "group");
+        }
+        Ok(())
+    }
+
     async fn belongings(&self, of: &Owner) -> Result<Vec<Belonging>, ProviderError> {
         let kept = self.kept.lock().expect("nobody panics while holding this").clone();
         kept.map_err(|why| ProviderError::NoAnswer { host: of.host.clone(), why })
@@ -83,6 +91,14 @@ async fn what_is_left_of_a_node_is_told_and_is_not_done() {
     assert_eq!(report.exit_code, Some(ExitCode::Partly), "{report}");
     assert_eq!(report.left.found, [own], "what is there for all of the site is not left behind");
     assert!(report.to_string().contains("left behind:\n  disk `a-disk` (disk-1) on `father`\n"), "{report}");
+}
+
+#[tokio::test]
+async fn what_an_interrupted_run_left_of_what_nodes_share_is_removed_by_a_run_that_finds_no_nodes() {
+    let group = thing("group", Some(fleet().manifest.as_str()), None);
+    let hoarder = Arc::new(Hoarder { inner: memory(), kept: Mutex::new(Ok(vec![group])) });
+    let report = Driver::of(&hoarder).destroy(&fleet()).await;
+    assert_eq!(report.exit_code, Some(ExitCode::Done), "{report}");
 }
 
 #[tokio::test]
