@@ -3,6 +3,7 @@
 
 use orch_plan::MachineSpec;
 use orch_run::Order;
+use tokio::sync::Notify;
 
 use super::call::Pairs;
 use super::config::Config;
@@ -14,13 +15,15 @@ use super::trouble::Trouble;
 use crate::api::encode;
 
 impl Maker {
-    /// Makes a machine of this number that bears the order's mark. One that bears it already is the one.
+    /// Makes a machine of this number that bears the order's mark. One that bears it already is the one. Says when Proxmox has
+    /// taken the order.
     pub(super) async fn begin(
         &self,
         order: &Order,
         spec: &MachineSpec,
         vmid: u32,
         listed: &[Listed],
+        ordered: &Notify,
     ) -> Result<(Spot, Making<'_>), Trouble> {
         let (path, pairs) = self.first_word(order, spec, vmid, listed).await?;
         let _lane = self.lanes.acquire().await.expect("the lanes are never closed");
@@ -32,6 +35,7 @@ impl Maker {
         loop {
             let made = async {
                 let answer = self.caller.post(&path, &pairs).await?;
+                ordered.notify_one();
                 self.done_or_stopped(&answer, &format!("making `{}`", spec.name)).await
             };
             let Err(trouble) = made.await else { return Ok((spot, making)) };

@@ -1,10 +1,12 @@
 //! Making a machine: begin it, give it what it starts with, finish it, switch it on. After a crash, and after a lost answer, the
 //! same again goes on from what is there.
 
+use std::pin::pin;
 use std::sync::Arc;
 
 use orch_plan::{MachineRef, MachineSpec};
 use orch_run::{Done, Order};
+use tokio::sync::Notify;
 
 use super::call::Pairs;
 use super::config::Config;
@@ -121,15 +123,24 @@ impl Maker {
         Ok(())
     }
 
-    /// Begins a machine, and meanwhile puts what it starts with in its place: neither needs the other.
+    /// Begins a machine, and puts what it starts with in its place while it is being made. Not before: as long as nothing bears
+    /// the mark, whoever is interrupted leaves something that nobody would ever look for.
     async fn begin_with_seed(
         &self,
         order: &Order,
         spec: &MachineSpec,
         listed: &[Listed],
     ) -> Result<(Spot, Making<'_>, Option<Seed>), Trouble> {
-        let (begun, seed) =
-            tokio::join!(self.begin_somewhere(order, spec, listed), self.seed_of(order, spec));
+        let ordered = Notify::new();
+        let mut work = pin!(self.begin_somewhere(order, spec, listed, &ordered));
+        tokio::select! {
+            begun = &mut work => {
+                let (spot, making) = begun?;
+                return Ok((spot, making, self.seed_of(order, spec).await?));
+            }
+            () = ordered.notified() => {}
+        }
+        let (begun, seed) = tokio::join!(work, self.seed_of(order, spec));
         match (begun, seed) {
             (Ok((spot, making)), seed) => Ok((spot, making, seed?)),
             (Err(trouble), Ok(Some(_))) if !trouble.is_uncertain() => {
@@ -146,15 +157,16 @@ impl Maker {
         order: &Order,
         spec: &MachineSpec,
         listed: &[Listed],
+        ordered: &Notify,
     ) -> Result<(Spot, Making<'_>), Trouble> {
         if let Some(vmid) = spec.vmid {
-            return self.begin(order, spec, vmid, listed).await;
+            return self.begin(order, spec, vmid, listed, ordered).await;
         }
         let mut tries = 0;
         loop {
             let vmid = self.free_number().await?;
             tries += 1;
-            match self.begin(order, spec, vmid, listed).await {
+            match self.begin(order, spec, vmid, listed, ordered).await {
                 Err(Trouble::Refused(_)) if tries < NUMBERS => self.pace().breathe(1).await,
                 begun => return begun,
             }
