@@ -50,7 +50,7 @@ pub struct ApiParts {
 pub type MakeApi = dyn Fn(ApiParts) -> Result<Arc<dyn Api>, Trouble> + Send + Sync;
 
 /// The API of a host, by what the host is. To be called in a runtime: machines that host others are served by it.
-pub(crate) fn api(parts: ApiParts) -> Result<Arc<dyn Api>, Trouble> {
+pub fn api(parts: ApiParts) -> Result<Arc<dyn Api>, Trouble> {
     match parts.host.kind {
         HostKind::Proxmox => proxmox(parts),
         HostKind::Hetzner => hetzner(parts),

@@ -25,7 +25,7 @@ mod state;
 mod told;
 
 pub use addresses::{AddressError, Addresses};
-pub use apis::{ApiParts, MakeApi};
+pub use apis::{ApiParts, MakeApi, api};
 pub use certificate::{Certificate, CertificateError};
 pub use daemon::{
     HELPER, HostStatus, LabStatus, Request, Up, ask, down, helper, machines_of, read, status, up,
