@@ -6,13 +6,14 @@ use std::path::PathBuf;
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::Arc;
 
+use orch_lab::{LabFile, LabFileHost};
 use orch_model::{Fleet, HostName, Request, Scope, parse, resolve};
 use orch_plan::{Goal, Verb, plan};
-use orch_providers::{Base, Ground};
+use orch_providers::{Base, Ground, Stead, Steads};
 use orch_run::memory::kill_this_process;
 use orch_run::{
-    Control, Hooks, HostLocks, Means, NoTreasury, Patience, Permit, RunId, RunJournal, StateDir, StepValue,
-    load, observe, run,
+    Control, Hooks, HostLocks, Means, NoTreasury, Patience, Permit, RunId, RunJournal, Secret, StateDir,
+    StepValue, load, observe, run,
 };
 use serde::{Deserialize, Serialize};
 
@@ -27,7 +28,10 @@ pub(crate) struct Job {
     site: PathBuf,
     state: PathBuf,
     manifest: String,
+    host: String,
     verb: Verb,
+    /// The lab that stands in for the host, where one does.
+    lab: Option<LabFile>,
     /// It is killed when this many entries are on disk.
     last: usize,
 }
@@ -35,7 +39,12 @@ pub(crate) struct Job {
 impl Job {
     pub(crate) fn new(lab: &Lab, manifest: &str, verb: Verb, last: usize) -> Self {
         let (site, state) = (lab.site.clone(), lab.state.clone());
-        Self { site, state, manifest: manifest.to_owned(), verb, last }
+        Self { site, state, manifest: manifest.to_owned(), host: "father".into(), verb, lab: None, last }
+    }
+
+    /// The same on a host that a lab stands in for, by a driver that keeps what it does there apart.
+    pub(crate) fn in_lab(self, host: &str, lab: &LabFile) -> Self {
+        Self { host: host.to_owned(), state: self.state.join("lab/driver"), lab: Some(lab.clone()), ..self }
     }
 
     /// Starts the driver and waits for its end.
@@ -51,9 +60,22 @@ impl Job {
         driver.wait().unwrap()
     }
 
+    /// What stands in for hosts. Machines are not listened to: nobody fetches anything here.
+    fn steads(&self) -> Option<Steads> {
+        let stead = |host: &LabFileHost| Stead {
+            endpoint: host.address().parse().unwrap(),
+            fingerprint: host.fingerprint.parse().unwrap(),
+            token: Arc::new(Secret::new(host.token.expose().as_bytes().to_vec())),
+            node_program: host.node_program.clone(),
+            machines: None,
+        };
+        let lab = self.lab.as_ref()?;
+        Some(Steads(lab.hosts.iter().map(|(name, host)| (name.clone(), stead(host))).collect()))
+    }
+
     fn fleet(&self) -> Fleet {
         let sources = load::site(&self.site).unwrap();
-        let (manifest, host) = (self.manifest.parse().unwrap(), "father".parse::<HostName>().unwrap());
+        let (manifest, host) = (self.manifest.parse().unwrap(), self.host.parse::<HostName>().unwrap());
         let catalog = parse(&sources, Scope::Manifest { name: &manifest, host: Some(&host) }).unwrap();
         resolve(&catalog, &Request { manifest, host: Some(host), mode: None }).unwrap()
     }
@@ -81,7 +103,7 @@ async fn drive(job: &Job) {
         program: ORCH.into(),
         node_program: None,
         keep: None,
-        steads: None,
+        steads: job.steads(),
         treasury: NoTreasury::shared(),
     };
     let (ground, _) = Ground::of(&fleet, &base);

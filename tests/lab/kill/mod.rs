@@ -3,6 +3,7 @@
 //! One cell of a sweep is a whole life of `nested-test`: made, configured anew and destroyed, and each of the three is
 //! killed once and run again.
 
+mod clouds;
 mod driver;
 mod helpers;
 mod moments;

@@ -46,14 +46,18 @@ fn seed() -> usize {
     asked.map_or(std::process::id() as usize, |seed| seed.parse().expect("ORCH_LAB_SEED is a number"))
 }
 
+/// All cells, or one of `share` where not all of them are asked for.
+pub(super) fn chosen<C>(cells: Vec<C>, share: usize) -> Vec<C> {
+    let seed = seed();
+    eprintln!("ORCH_LAB_SEED={seed} repeats this: one cell of {share}; all of them with ORCH_LAB_FULL=1");
+    let is_chosen =
+        |place: usize| std::env::var_os("ORCH_LAB_FULL").is_some() || place % share == seed % share;
+    cells.into_iter().enumerate().filter(|(place, _)| is_chosen(*place)).map(|(_, cell)| cell).collect()
+}
+
 /// Every word but the last of a fleet's create, or one of `share` where not all of them are asked for.
 fn cells(fleet: Fleet, share: usize) -> Vec<Cell> {
-    let seed = seed();
-    eprintln!("ORCH_LAB_SEED={seed} repeats this: one word of {share}; all of them with ORCH_LAB_FULL=1");
-    let is_chosen =
-        |word: &usize| std::env::var_os("ORCH_LAB_FULL").is_some() || word % share == seed % share;
-    let words = (1..fleet.machines.len() * WORDS).filter(is_chosen);
-    words.map(|word| (fleet, word)).collect()
+    chosen((1..fleet.machines.len() * WORDS).map(|word| (fleet, word)).collect(), share)
 }
 
 #[test]

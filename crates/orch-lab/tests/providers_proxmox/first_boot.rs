@@ -21,6 +21,15 @@ fn pin(order: &Order, settled: bool) -> Pin {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_disc_is_uploaded_only_for_a_machine_that_was_ordered() {
+    let world = World::new();
+    world.driver().apply(&create("web", 10_100)).await.unwrap();
+    let calls = world.serving.calls().list();
+    let place = |end: &str| calls.iter().position(|call| call.method == "POST" && call.path.ends_with(end));
+    assert!(place("/clone").unwrap() < place("/upload").unwrap(), "{calls:#?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_machine_reads_its_disc_and_the_disc_goes_when_it_is_known_by_its_own_keys() {
     let world = World::new();
     let driver = world.driver();
