@@ -23,8 +23,9 @@ use crate::site;
 /// How long a host may take to show what is on it, and a node to say what it is.
 const LOOK: Duration = Duration::from_secs(30);
 
-/// How long nodes may take at the end of a command to be told that nobody waits for them any more.
-const GOODBYE: Duration = Duration::from_secs(5);
+/// How long it may take at the end of a command to tell nodes that nobody waits for them any more, and to take away what was put
+/// on them for the sake of this command alone.
+const GOODBYE: Duration = Duration::from_secs(15);
 
 /// The fleet that a command is about, and where its hosts are spoken to from.
 pub(crate) struct Scene {

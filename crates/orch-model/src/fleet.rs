@@ -135,6 +135,9 @@ pub struct Proxmox {
     pub vlan: Option<u32>,
     /// The range of VMIDs that are derived.
     pub vmid_range: VmidRange,
+    /// The pool that machines are put into, where there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pool: Option<String>,
     /// The datastore that takes snippets, where there is one.
     pub snippets: Option<String>,
     /// Where images have the `orch-node` program, where they do.

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use orch_model::{
-    Fleet, Hetzner, Host, HostName, Node, Provider, Proxmox, SecretRef, Settings, SiteName, Survey, Trust,
-    Url,
+    Fleet, Hetzner, Host, HostName, Node, NodeName, Provider, Proxmox, SecretRef, Settings, SiteName, Survey,
+    Trust, Url,
 };
 use orch_plan::Plan;
 use orch_run::{Door, Enroller, Permit, Place, Places, StateDir, Treasury};
@@ -289,6 +289,7 @@ impl Site<'_> {
             identity: identity(self.base),
             names: names.collect(),
             vmids: nodes().filter_map(|node| node.vmid).collect(),
+            ssh_ports: self.ssh_ports(),
             reach: self.reach(),
             parent: None,
             program: self.program(),
@@ -321,7 +322,7 @@ impl Site<'_> {
             user: self.host.node_user.clone(),
             identity: identity(self.base),
             server_types: self.nodes().filter_map(server_type).collect(),
-            ssh_ports: self.nodes().filter_map(|node| Some(node.config.as_ref()?.role.ssh.port)).collect(),
+            ssh_ports: self.ssh_ports(),
             reach: self.reach(),
             program: self.program(),
             pace: hetzner::Pace::default(),
@@ -331,6 +332,11 @@ impl Site<'_> {
 
     fn nodes(&self) -> impl Iterator<Item = &Node> {
         self.premises.nodes.iter().filter(|node| node.identity.host == *self.name)
+    }
+
+    fn ssh_ports(&self) -> BTreeMap<NodeName, u16> {
+        let port = |node: &Node| Some((node.name().clone(), node.config.as_ref()?.role.ssh.port));
+        self.nodes().filter_map(port).collect()
     }
 
     fn reach(&self) -> Option<Duration> {

@@ -281,6 +281,7 @@ pub async fn keys_are_written_on_the_marked_machine_alone<S: Subject>(subject: &
         uuid,
         keys: Some(keys(settled)),
         applied: None,
+        ssh_port: None,
     };
     let permit = subject.permit();
     let forged = subject.provider().pin(&pin(Uuid::new_v4(), true), &permit).await;
@@ -299,7 +300,9 @@ pub async fn keys_are_written_on_the_marked_machine_alone<S: Subject>(subject: &
 
 fn keys(settled: bool) -> NodeKeys {
     let age = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p";
-    NodeKeys { age: age.parse().expect("this is a recipient"), host_key: None, settled }
+    let host_key = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKXbCBlW8b0lPAbv8JhxHjPzA5Jtu7Rk9vJ1X5mT8m1A";
+    let host_key = Some(host_key.parse().expect("this is a public key"));
+    NodeKeys { age: age.parse().expect("this is a recipient"), host_key, settled }
 }
 
 /// The configuration of a node whose spec says nothing.

@@ -1,6 +1,7 @@
 //! What is left on hosts: after everything of a manifest was taken down, and of manifests that nobody has any more.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::time::Duration;
 
 use orch_model::{HostName, ManifestName, NodeName, SiteName};
@@ -8,6 +9,7 @@ use orch_plan::Plan;
 use serde::{Deserialize, Serialize};
 use tokio::task::JoinSet;
 
+use crate::log::one_line;
 use crate::permit::Permit;
 use crate::provider::{Belonging, Owner, Places};
 
@@ -85,10 +87,11 @@ impl Left {
         tidying.join_all().await;
     }
 
-    /// What no manifest of the site wants: things of manifests that it does not have, and of nodes that these do not have.
+    /// What no manifest of the site wants: things of manifests that it does not have, of nodes that these do not have, and what
+    /// was made for something that is gone.
     pub fn unwanted(mut self, wanted: &BTreeMap<ManifestName, BTreeSet<NodeName>>) -> Self {
         self.found.retain(|thing| match (&thing.manifest, &thing.node) {
-            (None, _) => false,
+            (None, _) => thing.stray,
             (Some(manifest), None) => !wanted.contains_key(manifest),
             (Some(manifest), Some(node)) => !wanted.get(manifest).is_some_and(|nodes| nodes.contains(node)),
         });
@@ -100,4 +103,24 @@ impl Left {
 fn touched(plan: &Plan, places: &Places) -> Places {
     let places = places.iter().filter(|(host, _)| plan.hosts.contains(*host));
     places.map(|(host, place)| (host.clone(), place.clone())).collect()
+}
+
+/// A line for each thing and for each host that could not be looked over. What providers call things is shown without what could
+/// move a terminal's cursor.
+impl fmt::Display for Left {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for Belonging { host, kind, id, name, manifest, node, .. } in &self.found {
+            let id = if id == name { String::new() } else { format!(" ({id})") };
+            let of = match (manifest, node) {
+                (Some(manifest), Some(node)) => format!(", of {manifest}.{node}"),
+                (Some(manifest), None) => format!(", of {manifest}"),
+                (None, _) => String::new(),
+            };
+            writeln!(f, "  {}", one_line(&format!("{kind} `{name}`{id} on `{host}`{of}")))?;
+        }
+        for (host, why) in &self.unseen {
+            writeln!(f, "  `{host}` could not be looked over: {}", one_line(why))?;
+        }
+        Ok(())
+    }
 }

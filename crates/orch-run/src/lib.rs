@@ -48,9 +48,7 @@ pub use orch_secrets::Secret;
 pub use orch_secrets::keyring::withhold;
 pub use permit::Permit;
 pub use progress::Progress;
-pub use provider::{
-    Become, Belonging, Done, Order, Owner, Pin, Place, Places, Provider, ProviderError, Scope,
-};
+pub use provider::{Belonging, Done, Order, Owner, Pin, Place, Places, Provider, ProviderError, Scope};
 pub use registry::{Registry, RegistryError};
 pub use report::{ExitCode, NodeReport, NodeStatus, Report, RunState, StepReport};
 pub use runner::{Means, Patience, Watch, run};

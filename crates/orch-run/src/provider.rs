@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use orch_model::pull::Enrolment;
-use orch_model::{Digest, HostName, Identity, ManifestName, NodeKeys, NodeName, SiteName};
-use orch_plan::{Action, HostView, Marks};
+use orch_model::{HostName, Identity, ManifestName, NodeKeys, NodeName, SiteName};
+use orch_plan::{Action, Applied, HostView, Marks};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use uuid::Uuid;
@@ -43,6 +43,12 @@ pub trait Provider: Send + Sync {
         Ok(())
     }
 
+    /// Whether it knows which configuration a machine has only because it was told so, by [`Provider::pin`]. One that looks into its
+    /// machines is not told.
+    fn is_told(&self) -> bool {
+        false
+    }
+
     /// Everything on the host that bears the marks of a site, or of one manifest of it: machines, and what was made for
     /// them or beside them. Changes nothing. Where a machine has nothing beside itself, its machines are all there is.
     async fn belongings(&self, of: &Owner) -> Result<Vec<Belonging>, ProviderError> {
@@ -60,17 +66,10 @@ pub struct Pin {
     pub uuid: Uuid,
     /// Its keys, where it said them. As long as they are not settled, the one that it was made with is believed too.
     pub keys: Option<NodeKeys>,
-    /// What it was made into, once it is.
-    pub applied: Option<Become>,
-}
-
-/// What a node was made into.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Become {
-    /// The digest of its configuration.
-    pub digest: Digest,
+    /// Which configuration it has; [`Applied::Never`] while that is being changed, so that whoever is cut off leaves no claim.
+    pub applied: Option<Applied>,
     /// The port at which its SSH server answers from now on.
-    pub ssh_port: u16,
+    pub ssh_port: Option<u16>,
 }
 
 /// Whose belongings are looked for.
@@ -108,6 +107,9 @@ pub struct Belonging {
     /// The node of that manifest, where it is one's alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<NodeName>,
+    /// Whether what it was made for is gone, so that nobody knows any more which manifest that was.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stray: bool,
 }
 
 /// What to look at.
@@ -256,6 +258,7 @@ impl Belonging {
                 name: machine.name.clone(),
                 manifest: Some(marks.manifest.clone()),
                 node: Some(marks.node.clone()),
+                stray: false,
             })
         });
         ours.collect()

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use orch_model::{HostName, Problem, Scope, Survey, parse, survey};
 use orch_providers::Ground;
-use orch_run::{Belonging, ExitCode, Left, load};
+use orch_run::{ExitCode, Left, load};
 use serde::Serialize;
 
 use crate::args::Cli;
@@ -68,14 +68,6 @@ impl fmt::Display for Orphans {
         if !left.found.is_empty() {
             writeln!(f, "these bear the mark of site {site}, and no manifest of it wants them:\n")?;
         }
-        for Belonging { host, kind, id, name, manifest, node } in &left.found {
-            let of = [manifest.as_ref().map(ToString::to_string), node.as_ref().map(ToString::to_string)];
-            let of: Vec<String> = of.into_iter().flatten().collect();
-            writeln!(f, "  {kind} `{name}` ({id}) on `{host}`, of {}", of.join("."))?;
-        }
-        for (host, why) in &left.unseen {
-            writeln!(f, "  `{host}` could not be looked over: {why}")?;
-        }
-        Ok(())
+        write!(f, "{left}")
     }
 }

@@ -4,7 +4,7 @@ use orch_model::{Mode, NodeKeys};
 use orch_providers::cloud::FirstKey;
 use orch_providers::push::Program;
 use orch_providers::ssh::Wayfinder;
-use orch_run::{Become, Pin, Progress, Provider as _, Scope, Target};
+use orch_run::{Pin, Progress, Provider as _, Scope, Target};
 
 use crate::project::{LARGE, Project, SMALL, create, destroy, host, identity, wanted};
 
@@ -119,8 +119,9 @@ async fn the_way_to_a_node_is_what_is_written_on_its_server() {
     let own = FirstKey::generate().public;
     let age = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p".parse().unwrap();
     let keys = Some(NodeKeys { age, host_key: Some(own.clone()), settled: true });
-    let applied = Some(Become { digest: orch_model::Digest::of_bytes(b"x"), ssh_port: 2222 });
-    let pin = Pin { identity: identity("web"), uuid: order.uuid, keys, applied };
+    let applied = Some(orch_plan::Applied::Digest(orch_model::Digest::of_bytes(b"x")));
+    let ssh_port = Some(2222);
+    let pin = Pin { identity: identity("web"), uuid: order.uuid, keys, applied, ssh_port };
     provider.pin(&pin, &project.permit()).await.unwrap();
     let way = Wayfinder::way(&provider, &target).await.unwrap();
     assert_eq!(

@@ -1,7 +1,7 @@
 //! What a site has beside servers: made once, mended where it is ours, left alone where it is not.
 
 use orch_lab::{Fault, Rule};
-use orch_run::{Become, Owner, Pin, Provider as _};
+use orch_run::{Owner, Pin, Provider as _};
 use serde_json::{Value as Json, json};
 
 use crate::project::{Project, create, destroy, host};
@@ -109,8 +109,9 @@ async fn a_firewall_of_ours_lets_through_what_nodes_answer_at_and_shuts_off_nobo
     let project = walled();
     let moved = create("web-1");
     project.apply(&moved).await.unwrap();
-    let applied = Some(Become { digest: orch_model::Digest::of_bytes(b"x"), ssh_port: 2222 });
-    let pin = Pin { identity: moved.identity.clone(), uuid: moved.uuid, keys: None, applied };
+    let applied = Some(orch_plan::Applied::Digest(orch_model::Digest::of_bytes(b"x")));
+    let ssh_port = Some(2222);
+    let pin = Pin { identity: moved.identity.clone(), uuid: moved.uuid, keys: None, applied, ssh_port };
     project.provider().pin(&pin, &project.permit()).await.unwrap();
     let ports = async || {
         let firewalls = project.get("/firewalls").await;
@@ -118,7 +119,7 @@ async fn a_firewall_of_ours_lets_through_what_nodes_answer_at_and_shuts_off_nobo
         rules.iter().filter_map(|rule| Some(rule["port"].as_str()?.to_owned())).collect::<Vec<_>>()
     };
     let other = project.provider_with(|setup| {
-        setup.ssh_ports.insert(2022);
+        setup.ssh_ports.insert("web".parse().unwrap(), 2022);
     });
     other.apply(&create("web-2"), &project.permit()).await.unwrap();
     assert_eq!(ports().await, ["22", "2022", "2222"], "what it is told, and what is written on servers");

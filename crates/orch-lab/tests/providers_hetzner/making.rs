@@ -6,7 +6,7 @@ use std::time::Duration;
 use orch_lab::{Fault, Rule};
 use orch_model::{Size, pull::Enrolment};
 use orch_plan::{Action, MachineState};
-use orch_run::{Become, Done, Order, Pin, Progress, Provider as _, ProviderError, Scope};
+use orch_run::{Done, Order, Pin, Progress, Provider as _, ProviderError, Scope};
 use serde_json::json;
 use uuid::Uuid;
 
@@ -168,8 +168,9 @@ async fn labels_of_others_stay_when_ours_are_written() {
     let mut labels = project.labels(&id).await;
     labels["team"] = json!("blue");
     project.ask("PUT", &format!("/servers/{id}"), &json!({ "labels": labels })).await;
-    let applied = Some(Become { digest: orch_model::Digest::of_bytes(b"x"), ssh_port: 2222 });
-    let pin = Pin { identity: order.identity.clone(), uuid: order.uuid, keys: None, applied };
+    let applied = Some(orch_plan::Applied::Digest(orch_model::Digest::of_bytes(b"x")));
+    let ssh_port = Some(2222);
+    let pin = Pin { identity: order.identity.clone(), uuid: order.uuid, keys: None, applied, ssh_port };
     let provider = project.provider();
     assert!(matches!(provider.pin(&pin, &project.permit()).await, Ok(Done::Changed)));
     assert!(matches!(provider.pin(&pin, &project.permit()).await, Ok(Done::Unchanged)));

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use orch_lab::{Fault, FirstBoot, Machines, Paper, Power, Rule, Size, Trouble, Wanted};
-use orch_run::{Become, Done, Pin, Provider as _, ProviderError, Scope};
+use orch_run::{Done, Pin, Provider as _, ProviderError, Scope};
 use serde_json::json;
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpListener;
@@ -183,8 +183,9 @@ async fn a_server_is_started_once_its_ssh_server_answers_at_its_own_port() {
     let machine = project.only(&order).await;
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let ssh_port = listener.local_addr().unwrap().port();
-    let applied = Some(Become { digest: orch_model::Digest::of_bytes(b"x"), ssh_port });
-    let pin = Pin { identity: order.identity.clone(), uuid: order.uuid, keys: None, applied };
+    let applied = Some(orch_plan::Applied::Digest(orch_model::Digest::of_bytes(b"x")));
+    let ssh_port = Some(ssh_port);
+    let pin = Pin { identity: order.identity.clone(), uuid: order.uuid, keys: None, applied, ssh_port };
     project.provider().pin(&pin, &project.permit()).await.unwrap();
     let greeter = tokio::spawn(async move {
         loop {

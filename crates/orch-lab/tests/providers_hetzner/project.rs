@@ -244,7 +244,7 @@ fn setup(serving: &Serving, client: Arc<Client>, identity: PathBuf) -> HetznerSe
             .chain(["web".to_owned()])
             .map(|node| (node.parse().unwrap(), SMALL.to_owned()))
             .collect(),
-        ssh_ports: BTreeSet::new(),
+        ssh_ports: BTreeMap::new(),
         reach: None,
         program: Arc::new(orch_providers::push::Uploaded::of("/bin/true".into())),
         pace: Pace {

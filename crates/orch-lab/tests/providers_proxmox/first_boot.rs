@@ -17,7 +17,7 @@ use crate::world::{Driver, World, create, spec};
 fn pin(order: &Order, settled: bool) -> Pin {
     let age = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p".parse().unwrap();
     let keys = Some(NodeKeys { age, host_key: None, settled });
-    Pin { identity: order.identity.clone(), uuid: order.uuid, keys, applied: None }
+    Pin { identity: order.identity.clone(), uuid: order.uuid, keys, applied: None, ssh_port: None }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -41,7 +41,8 @@ async fn a_stranger_that_took_over_the_number_of_our_machine_is_not_touched() {
         let refused = driver.apply(&Order { action, ..order.clone() }).await;
         assert!(matches!(refused, Err(ProviderError::NotOurs { .. })), "{refused:?}");
     }
-    let pin = Pin { identity: order.identity.clone(), uuid: order.uuid, keys: None, applied: None };
+    let pin =
+        Pin { identity: order.identity.clone(), uuid: order.uuid, keys: None, applied: None, ssh_port: None };
     assert!(driver.provider.pin(&pin, &driver.permit).await.is_err());
     assert_eq!(world.config(10_100).await, before);
 }

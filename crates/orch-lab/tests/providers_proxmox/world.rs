@@ -113,6 +113,7 @@ impl World {
         let locks = HostLocks::take(&state, &site, &[host()].into(), &RunId::new(), "test").unwrap();
         let address = self.serving.address();
         let mut setup = ProxmoxSetup {
+            ssh_ports: BTreeMap::new(),
             host: host(),
             proxmox: proxmox(address, &self.fingerprint),
             client: Arc::new(client(address, &self.fingerprint, Duration::from_secs(1))),

@@ -90,6 +90,8 @@ record! {
         vlan: Option<Within<1, 4094>>,
         /// The range of VMIDs that are derived.
         vmid_range: VmidRange = VmidRange::DEFAULT,
+        /// The pool that machines are put into.
+        pool: Option<String>,
         /// The datastore that takes snippets.
         snippets: Option<String>,
         /// Where images have the `orch-node` program. Default: it is brought to each node.

@@ -22,6 +22,7 @@ pub(super) fn resolve(name: &HostName, file: &HostFile, site: &Site) -> Result<H
             bridge: defaults.bridge.clone().unwrap_or_else(|| "vmbr0".parse().expect("vmbr0 names a bridge")),
             vlan: host.vlan.map(Within::get),
             vmid_range: host.vmid_range,
+            pool: host.pool.clone(),
             snippets: host.snippets.clone(),
             node_program: host.node_program.clone(),
         }),

@@ -5,9 +5,11 @@ mod base32;
 mod first_boot;
 mod first_key;
 mod knock;
+mod port;
 mod written;
 
 pub use first_boot::{FirstBoot, UserDataError, user_data};
 pub use first_key::FirstKey;
 pub use knock::knock;
+pub use port::port;
 pub use written::{NAMES, Written};

@@ -30,7 +30,7 @@ const SIZE: &str = "orch-size";
 pub const NAMES: [&str; 12] = [SITE, MANIFEST, NODE, HOST, UUID, FIRST, KEY, AGE, APPLIED, PORT, IMAGE, SIZE];
 
 /// A label holds no more.
-const LONGEST: usize = 63;
+const LONGEST_LABEL: usize = 63;
 /// The port of an SSH server that says nothing else.
 const SSH_PORT: u16 = 22;
 /// What an SSH public key of this kind begins with on the wire.
@@ -62,7 +62,7 @@ impl Written {
         Self { marks, first: Some(first), own: None, applied: None, port: SSH_PORT, image, size: None }
     }
 
-    /// The words: a name and a value each.
+    /// The words: a name and a value each. That of an image may be too long for a label, and is left out there.
     pub fn words(&self) -> BTreeMap<&'static str, String> {
         let Marks { site, manifest, node, host, uuid } = &self.marks;
         let mut words = BTreeMap::from([
@@ -82,8 +82,14 @@ impl Written {
             (IMAGE, self.image.as_ref().map(|image| format!("i{}", base32::encode(image.as_bytes())))),
             (SIZE, self.size.map(|size| format!("{}-{}-{}", size.cores, size.memory, size.disk))),
         ];
-        let present = optional.into_iter().filter_map(|(name, word)| Some((name, word?)));
-        words.extend(present.filter(|(_, word)| word.len() <= LONGEST));
+        words.extend(optional.into_iter().filter_map(|(name, word)| Some((name, word?))));
+        words
+    }
+
+    /// The words that fit into labels.
+    pub fn labels(&self) -> BTreeMap<&'static str, String> {
+        let mut words = self.words();
+        words.retain(|_, word| word.len() <= LONGEST_LABEL);
         words
     }
 
@@ -113,12 +119,15 @@ impl Written {
         let mut written = self.clone();
         if let Some(NodeKeys { age, host_key, settled }) = &pin.keys {
             written.own = Some((age.clone(), host_key.clone()));
-            written.first = written.first.filter(|_| !settled);
+            // One that has no key of its own is known by the first for ever.
+            written.first = written.first.filter(|_| !settled || host_key.is_none());
         }
-        if let Some(became) = &pin.applied {
-            written.applied = Some(became.digest);
-            written.port = became.ssh_port;
+        match pin.applied {
+            Some(Applied::Digest(digest)) => written.applied = Some(digest),
+            Some(Applied::Never | Applied::Unknown) => written.applied = None,
+            None => {}
         }
+        written.port = pin.ssh_port.unwrap_or(written.port);
         written
     }
 
@@ -126,7 +135,8 @@ impl Written {
     pub fn keys(&self) -> Keys {
         let known = |(age, host_key): &(AgeRecipient, Option<PublicKey>)| {
             let (age, host_key) = (age.clone(), host_key.clone());
-            Keys::Known(NodeKeys { age, host_key, settled: self.first.is_none() })
+            let settled = self.first.is_none() || host_key.is_none();
+            Keys::Known(NodeKeys { age, host_key, settled })
         };
         self.own.as_ref().map_or(Keys::Awaited, known)
     }
@@ -188,7 +198,6 @@ fn size_of(word: &str) -> Option<Size> {
 
 #[cfg(test)]
 mod tests {
-    use orch_run::Become;
     use uuid::Uuid;
 
     use super::*;
@@ -222,11 +231,13 @@ mod tests {
             identity: made.marks.identity(),
             uuid: made.marks.uuid,
             keys: Some(NodeKeys { age: age.clone(), host_key: Some(host_key.clone()), settled }),
-            applied: settled.then(|| Become { digest: Digest::of_bytes(b"x"), ssh_port: 2222 }),
+            applied: settled.then(|| Applied::Digest(Digest::of_bytes(b"x"))),
+            ssh_port: Some(2222),
         };
         let said = made.pinned(&pin(false));
         assert_eq!(read_back(&said), Some(said.clone()));
         assert_eq!(said.keys(), Keys::Known(pin(false).keys.unwrap()));
+        assert_eq!(said.port, 2222, "where it answers must be known before it is connected to again");
         assert_eq!(said.host_keys(), [made.first.clone().unwrap(), host_key.clone()]);
         let settled = said.pinned(&pin(true));
         assert_eq!(read_back(&settled), Some(settled.clone()));
@@ -242,10 +253,8 @@ mod tests {
         for (name, word) in long.words() {
             assert!(NAMES.contains(&name));
             let fine = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-.".contains(&byte);
-            assert!(word.len() <= LONGEST && word.bytes().all(fine), "{name}={word}");
+            assert!(word.len() <= 63 && word.bytes().all(fine), "{name}={word}");
         }
-        long.image = Some("x".repeat(200));
-        assert_eq!(read_back(&long).unwrap().image, None, "what does not fit is left out");
     }
 
     #[test]

@@ -65,6 +65,8 @@ impl Hetzner {
             let changed = changed.await;
             // What was switched off for nothing is switched on again.
             if changed.is_err() && runs {
+                // Also where the time was over: nobody leaves it off for that.
+                let until = until.max(Instant::now() + self.inner.caller.pace.shutdown);
                 let _ = self.settle(id, machine.uuid, &order.progress, until).await;
             }
             changed?;
@@ -211,5 +213,5 @@ impl Hetzner {
 fn relabelled(labels: &Labels, written: &Written) -> Labels {
     let foreign = labels.iter().filter(|(name, _)| !NAMES.contains(&name.as_str()));
     let foreign = foreign.map(|(name, value)| (name.clone(), value.clone()));
-    foreign.chain(written.words().into_iter().map(|(name, word)| (name.to_owned(), word))).collect()
+    foreign.chain(written.labels().into_iter().map(|(name, word)| (name.to_owned(), word))).collect()
 }

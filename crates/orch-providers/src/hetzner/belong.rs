@@ -44,6 +44,7 @@ fn belonging(of: &Owner, kind: &str, thing: Thing) -> Option<Belonging> {
         return None;
     }
     Some(Belonging {
+        stray: false,
         host: of.host.clone(),
         kind: kind.into(),
         id: thing.id.to_string(),

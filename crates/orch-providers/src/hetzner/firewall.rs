@@ -21,7 +21,7 @@ impl Hetzner {
     pub(super) async fn ensure_firewall(&self, until: Instant) -> Result<Option<u64>, CallError> {
         let setup = &self.inner.setup;
         let Some(name) = setup.hetzner.firewall.as_ref().map(ToString::to_string) else { return Ok(None) };
-        let ports: BTreeSet<u16> = setup.ssh_ports.iter().copied().chain([SSH_PORT]).collect();
+        let ports: BTreeSet<u16> = setup.ssh_ports.values().copied().chain([SSH_PORT]).collect();
         let sought = Sought {
             list: "firewalls",
             one: "firewall",

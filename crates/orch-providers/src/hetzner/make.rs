@@ -226,7 +226,7 @@ impl Hetzner {
             "server_type": kind,
             "image": self.image(&spec.image, until).await?,
             "ssh_keys": [ensured.key],
-            "labels": written.words(),
+            "labels": written.labels(),
             "user_data": user_data.as_str(),
             "networks": ensured.networks,
             "firewalls": ensured.firewall.iter().map(|id| json!({ "firewall": id })).collect::<Vec<_>>(),

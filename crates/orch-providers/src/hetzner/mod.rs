@@ -27,7 +27,7 @@ mod trouble;
 mod watch;
 mod way;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -62,8 +62,8 @@ pub struct HetznerSetup {
     pub identity: PathBuf,
     /// The server type of each node of the fleet.
     pub server_types: BTreeMap<NodeName, String>,
-    /// The ports at which the SSH servers of nodes will answer, beside the usual one: a firewall of ours lets them through.
-    pub ssh_ports: BTreeSet<u16>,
+    /// The ports at which the SSH servers of nodes answer once they are configured: a firewall of ours lets them through.
+    pub ssh_ports: BTreeMap<NodeName, u16>,
     /// How long a server may take until its SSH server answers; nothing where it counts as made without that.
     pub reach: Option<Duration>,
     /// The program that is brought to nodes, where images do not have it.

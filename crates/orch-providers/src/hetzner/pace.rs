@@ -35,7 +35,7 @@ impl Default for Pace {
             answer: Duration::from_secs(30),
             look: Duration::from_mins(1),
             order: Duration::from_mins(10),
-            shutdown: Duration::from_secs(30),
+            shutdown: Duration::from_mins(3),
             tries: 5,
             first_pause: Duration::from_millis(200),
             longest_pause: Duration::from_secs(10),

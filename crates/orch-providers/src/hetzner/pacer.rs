@@ -20,6 +20,9 @@ struct Turn {
     spacing: Duration,
 }
 
+/// Nobody is held longer, whatever he is told: an API that says more is not right.
+const LONGEST: Duration = Duration::from_hours(1);
+
 impl Pacer {
     pub(super) fn new() -> Self {
         Self { turn: Mutex::new(Turn { free: Instant::now(), spacing: Duration::ZERO }) }
@@ -53,7 +56,7 @@ impl Pacer {
     /// Nothing is asked for a while: the API has had enough. Says for how long.
     pub(super) fn hold(&self, reply: &Reply, pause: Duration) -> Duration {
         let told = number(reply, "retry-after").map(Duration::from_secs);
-        let wait = told.unwrap_or_else(|| refill(reply).max(pause));
+        let wait = told.unwrap_or_else(|| refill(reply).max(pause)).min(LONGEST);
         let mut turn = self.turn.lock().expect("nobody panics while holding this");
         turn.free = turn.free.max(Instant::now() + wait);
         wait

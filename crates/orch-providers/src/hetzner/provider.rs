@@ -26,6 +26,10 @@ impl Provider for Hetzner {
         done.map_err(|error| self.told(error))
     }
 
+    fn is_told(&self) -> bool {
+        true
+    }
+
     async fn pin(&self, pin: &Pin, permit: &Permit) -> Result<Done, ProviderError> {
         self.needs(permit)?;
         self.note(pin).await.map_err(|error| self.told(error))

@@ -158,7 +158,7 @@ mod tests {
         let mut written = Written::new(marks, FirstKey::generate().public, "debian-13");
         written.size = size;
         let server = json!({
-            "id": 1, "name": "lab-web", "status": "running", "labels": written.words(),
+            "id": 1, "name": "lab-web", "status": "running", "labels": written.labels(),
             "server_type": { "name": kind, "cores": 2, "memory": 4.0, "disk": 40.0 },
         });
         serde_json::from_value(server).unwrap()

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use super::Hetzner;
 use super::answer::Server;
-use crate::cloud::Written;
+use crate::cloud::{self, Written};
 use crate::push::Program;
 use crate::ssh::{Hop, Ssh, SshSettings, Way, Wayfinder};
 
@@ -68,10 +68,11 @@ impl Wayfinder for Hetzner {
         let Known { address, written } = self.known(target).await?;
         let user = self.inner.setup.user.to_string();
         let sudo = user != "root";
+        let wanted = self.inner.setup.ssh_ports.get(&target.identity.node).copied();
         let hop = Hop {
             alias: written.marks.node.to_string(),
             address: address.to_string(),
-            port: written.port,
+            port: cloud::port(address, written.port, wanted).await,
             user,
             host_keys: written.host_keys(),
             proxy: None,

@@ -9,16 +9,17 @@ mod kin;
 mod session;
 
 use std::collections::BTreeMap;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use orch_model::{Identity, NodeName};
 use orch_plan::{Action, HostView, Machine, MachineRef, MachineState};
 use orch_run::{
-    Belonging, Done, Order, Owner, Permit, Pin, Progress, Provider, ProviderError, Scope, Target,
-    TransportError,
+    Belonging, Done, Order, Owner, Permit, Progress, Provider, ProviderError, Scope, Target, TransportError,
 };
 use tokio::sync::Mutex;
+use tokio::task::JoinSet;
 use uuid::Uuid;
 
 use crate::ground::Elsewhere;
@@ -41,7 +42,7 @@ pub(crate) struct Nest {
     /// The hops that lead to whoever runs this one; none where it is the host itself.
     before: Vec<Hop>,
     /// Those inside, by the mark of the node that they are in.
-    inside: Mutex<BTreeMap<Uuid, Inside>>,
+    inside: Arc<Mutex<BTreeMap<Uuid, Inside>>>,
 }
 
 /// A Proxmox VE inside of a node.
@@ -60,7 +61,7 @@ impl Nest {
         let here = Arc::new(Proxmox::new(setup.clone()));
         let finder = Arc::new(Beyond { here: Arc::clone(&here), before: before.clone() });
         let ssh = Arc::new(Ssh::new(finder, settings.clone()));
-        Arc::new(Self { here, setup, kin, ssh, settings, before, inside: Mutex::default() })
+        Arc::new(Self { here, setup, kin, ssh, settings, before, inside: Arc::default() })
     }
 
     fn failed(&self, node: &NodeName, why: impl std::fmt::Display) -> ProviderError {
@@ -81,7 +82,7 @@ impl Nest {
     /// The Proxmox VE inside of a machine here.
     async fn inside(&self, identity: &Identity, machine: &Machine) -> Result<Arc<Self>, ProviderError> {
         let marks = machine.marks.as_ref().ok_or_else(|| self.failed(&identity.node, "it has no mark"))?;
-        let mut inside = self.inside.lock().await;
+        let mut inside = Arc::clone(&self.inside).lock_owned().await;
         if let Some(known) = inside.get(&marks.uuid) {
             return Ok(Arc::clone(&known.nest));
         }
@@ -94,20 +95,26 @@ impl Nest {
         let failed = |why: String| self.failed(&identity.node, why);
         let way = self.way(&target).await.map_err(|error| failed(error.to_string()))?;
         let connection = self.ssh.reach(&target).await.map_err(|error| failed(error.to_string()))?;
-        let (session, opened) = Session::open(connection, &self.setup.proxmox).await.map_err(failed)?;
-        let setup = ProxmoxSetup {
-            proxmox: opened.proxmox,
-            client: opened.client,
-            parent: Some(identity.node.clone()),
-            // Nobody can knock at what only the node around it can reach; whoever connects waits for it.
-            reach: None,
-            snippets: None,
-            neighbours: None,
-            ..self.setup.clone()
-        };
-        let nest = Self::at(setup, self.kin.inside(&identity.node), self.settings.clone(), way.hops);
-        inside.insert(marks.uuid, Inside { nest: Arc::clone(&nest), session });
-        Ok(nest)
+        let (setup, kin) = (self.setup.clone(), self.kin.inside(&identity.node));
+        let (settings, parent) = (self.settings.clone(), identity.node.clone());
+        // To its end, also where nobody waits for it any more: a token that nobody knows of could not be taken away.
+        let opening = tokio::spawn(async move {
+            let (session, opened) = Session::open(connection, &setup.proxmox).await?;
+            let setup = ProxmoxSetup {
+                proxmox: opened.proxmox,
+                client: opened.client,
+                parent: Some(parent),
+                // Nobody can knock at what only the node around it can reach; whoever connects waits for it.
+                reach: None,
+                snippets: None,
+                neighbours: None,
+                ..setup
+            };
+            let nest = Self::at(setup, kin, settings, way.hops);
+            inside.insert(target.uuid, Inside { nest: Arc::clone(&nest), session });
+            Ok(nest)
+        });
+        opening.await.map_err(|error| failed(error.to_string()))?.map_err(failed)
     }
 
     /// The nest that a node is in, where that is not this one; and the machine around it.
@@ -133,13 +140,19 @@ impl Nest {
     }
 
     /// Takes away what opens the APIs inside of nodes.
-    pub(crate) async fn close(&self) {
-        let inside = std::mem::take(&mut *self.inside.lock().await);
-        for Inside { nest, session } in inside.into_values() {
-            Box::pin(nest.close()).await;
-            session.close().await;
-        }
-        self.ssh.close().await;
+    fn closed(&self) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
+        Box::pin(async move {
+            let inside = std::mem::take(&mut *self.inside.lock().await);
+            let mut closing = JoinSet::new();
+            for Inside { nest, session } in inside.into_values() {
+                closing.spawn(async move {
+                    nest.closed().await;
+                    session.close().await;
+                });
+            }
+            closing.join_all().await;
+            self.ssh.close().await;
+        })
     }
 }
 
@@ -190,7 +203,11 @@ impl Provider for Nest {
         Box::pin(nest.apply(&order, permit)).await
     }
 
-    async fn pin(&self, pin: &Pin, permit: &Permit) -> Result<Done, ProviderError> {
+    fn is_told(&self) -> bool {
+        true
+    }
+
+    async fn pin(&self, pin: &orch_run::Pin, permit: &Permit) -> Result<Done, ProviderError> {
         match self.around(&pin.identity).await? {
             Some((nest, _)) => Box::pin(nest.pin(pin, permit)).await,
             None => self.here.pin(pin, permit).await,
@@ -268,7 +285,7 @@ impl Elsewhere for Nest {
     }
 
     async fn close(&self) {
-        Self::close(self).await;
+        self.closed().await;
     }
 }
 

@@ -85,7 +85,7 @@ impl Session {
         let client = Arc::new(self.client(fingerprint, token, value)?);
         let node = node(&client).await?;
         let datastore = datastore(&client, &node, &outer.datastore).await?;
-        let proxmox = Proxmox { node, datastore, snippets: None, vlan: None, ..outer.clone() };
+        let proxmox = Proxmox { node, datastore, pool: None, snippets: None, vlan: None, ..outer.clone() };
         Ok(Opened { client, proxmox })
     }
 

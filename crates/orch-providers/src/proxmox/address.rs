@@ -52,6 +52,7 @@ impl Maker {
                 }
                 Ok(None) => "it says no address for the card that it was given".into(),
                 Err(trouble) if trouble.is_off() => return Err(trouble),
+                Err(trouble) if trouble.is_forbidden() => return Err(trouble),
                 Err(trouble @ (Trouble::Said { .. } | Trouble::Unreadable { .. })) => trouble.to_string(),
                 Err(trouble) => return Err(trouble),
             };

@@ -4,7 +4,7 @@
 pub(super) fn hint(words: &str) -> String {
     if let Some((path, privilege)) = missing_privilege(words) {
         return format!(
-            "give the token the privilege {privilege} at {path}: `pveum role add orch --privs \"{privilege}\"` (or `pveum role modify orch --append 1 --privs \"{privilege}\"`), then `pveum acl modify {path} --tokens 'user@realm!name' --roles orch`"
+            "give the token the privilege {privilege} at {path}: `pveum role modify Orch --append 1 --privs \"{privilege}\"`, then `pveum acl modify {path} --tokens 'user@realm!name' --roles Orch`, and the same with `--users user@realm`"
         );
     }
     let has = |any: &[&str]| any.iter().any(|text| words.contains(text));

@@ -25,7 +25,8 @@ impl Maker {
         listed: &[Listed],
         ordered: &Notify,
     ) -> Result<(Spot, Making<'_>), Trouble> {
-        let (path, pairs) = self.first_word(order, spec, vmid, listed).await?;
+        let (path, mut pairs) = self.first_word(order, spec, vmid, listed).await?;
+        pairs.extend(self.setup.proxmox.pool.clone().map(|pool| ("pool", pool)));
         let _lane = self.lanes.acquire().await.expect("the lanes are never closed");
         let making = self.making(vmid);
         let spot = self.here(GuestId { kind: image::kind(spec), vmid });

@@ -20,11 +20,10 @@ impl Maker {
     pub(super) async fn belongings(self: &Arc<Self>, of: &Owner) -> Result<Vec<Belonging>, Trouble> {
         let seen = self.look(Interest::Belongings).await?;
         let machines: Vec<_> = seen.iter().map(super::look::Seen::machine).collect();
-        let by_uuid: BTreeMap<Uuid, Marks> = machines
-            .iter()
-            .filter_map(|machine| machine.marks.clone())
-            .map(|marks| (marks.uuid, marks))
-            .collect();
+        let destroyed = self.destroyed.lock().expect("nobody panics while holding this").clone();
+        let there = machines.iter().filter_map(|machine| machine.marks.clone());
+        let by_uuid: BTreeMap<Uuid, Marks> =
+            destroyed.values().cloned().chain(there).map(|marks| (marks.uuid, marks)).collect();
         let view = orch_plan::HostView::Seen { machines, abilities: orch_plan::Abilities::COMMON };
         let mut all = Belonging::machines(&view, of);
         for volume in self.seeds().await? {
@@ -37,8 +36,10 @@ impl Maker {
             }
         }
         let taken: Vec<u32> = seen.iter().map(|seen| seen.listed.spot.id.vmid).collect();
-        for volume in self.left_disks(&taken).await? {
-            all.push(belonging(of, "disk", &volume, None));
+        let gone: BTreeMap<u32, Marks> =
+            destroyed.into_iter().filter(|(vmid, marks)| !taken.contains(vmid) && of.owns(marks)).collect();
+        for (volume, marks) in self.left_disks(&gone).await? {
+            all.push(belonging(of, "disk", &volume, Some(&marks)));
         }
         all.sort();
         Ok(all)
@@ -56,19 +57,21 @@ impl Maker {
         Ok(volumes)
     }
 
-    /// Disks of machines that were destroyed here, and whose number nobody has since.
-    async fn left_disks(&self, taken: &[u32]) -> Result<Vec<String>, Trouble> {
-        let destroyed = self.destroyed.lock().expect("nobody panics while holding this").clone();
-        if destroyed.is_empty() {
+    /// The disks that are left of machines that are gone.
+    async fn left_disks(&self, gone: &BTreeMap<u32, Marks>) -> Result<Vec<(String, Marks)>, Trouble> {
+        if gone.is_empty() {
             return Ok(Vec::new());
         }
-        let is_left = |volume: &String| {
-            let number = volume.split_once("vm-").or_else(|| volume.split_once("subvol-"));
-            let number = number.and_then(|(_, rest)| rest.split('-').next()?.parse::<u32>().ok());
-            number.is_some_and(|number| destroyed.contains(&number) && !taken.contains(&number))
-        };
-        let volumes = self.content(&self.setup.proxmox.datastore, "images").await?;
-        Ok(volumes.into_iter().filter(is_left).collect())
+        let datastore = &self.setup.proxmox.datastore;
+        let mut volumes = self.content(datastore, "images").await?;
+        volumes.extend(self.content(datastore, "rootdir").await?);
+        volumes.sort();
+        volumes.dedup();
+        let left = volumes.into_iter().filter_map(|volume| {
+            let marks = gone.get(&number_of(&volume)?)?.clone();
+            Some((volume, marks))
+        });
+        Ok(left.collect())
     }
 
     /// The volumes of one kind on a storage.
@@ -81,6 +84,13 @@ impl Maker {
     }
 }
 
+/// The number of the machine that a disk is of: `local-lvm:vm-101-disk-0`, `local-zfs:subvol-101-disk-0`.
+fn number_of(volume: &str) -> Option<u32> {
+    let name = volume.split_once(':')?.1.rsplit('/').next()?;
+    let rest = ["vm-", "base-", "subvol-"].iter().find_map(|kind| name.strip_prefix(kind))?;
+    rest.split('-').next()?.parse().ok()
+}
+
 fn belonging(of: &Owner, kind: &str, volume: &str, marks: Option<&Marks>) -> Belonging {
     Belonging {
         host: of.host.clone(),
@@ -89,5 +99,19 @@ fn belonging(of: &Owner, kind: &str, volume: &str, marks: Option<&Marks>) -> Bel
         name: volume.rsplit(['/', ':']).next().unwrap_or(volume).to_owned(),
         manifest: marks.map(|marks| marks.manifest.clone()),
         node: marks.map(|marks| marks.node.clone()),
+        stray: marks.is_none(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_disk_says_which_machine_it_is_of() {
+        assert_eq!(number_of("vm-store:vm-101-disk-0"), Some(101));
+        assert_eq!(number_of("local-zfs:subvol-7-disk-0"), Some(7));
+        assert_eq!(number_of("local:101/vm-101-disk-0.qcow2"), Some(101));
+        assert_eq!([number_of("local:iso/debian.iso"), number_of("vm-1-disk-0")], [None, None]);
     }
 }

@@ -22,8 +22,8 @@ impl Maker {
         spot: &Spot,
         uuid: Uuid,
         mut config: Config,
-        change: impl Fn(&Config) -> Pairs + Send,
-    ) -> Result<(), Trouble> {
+        change: impl Fn(&Config) -> Option<Pairs> + Send,
+    ) -> Result<Done, Trouble> {
         let mut tries = self.tries();
         let mut is_fresh = true;
         loop {
@@ -31,10 +31,10 @@ impl Maker {
                 (_, config) = self.verified(&spot.id.to_string(), uuid).await?;
             }
             is_fresh = false;
-            let mut pairs = change(&config);
+            let Some(mut pairs) = change(&config) else { return Ok(Done::Unchanged) };
             pairs.extend(config.digest().map(|digest| ("digest", digest.to_owned())));
             match self.caller.put(&spot.path("/config"), &pairs).await {
-                Ok(_) => return Ok(()),
+                Ok(_) => return Ok(Done::Changed),
                 Err(trouble) => tries.again(trouble).await?,
             }
         }
@@ -105,7 +105,7 @@ impl Maker {
         let is_so = was.cores == Some(u64::from(to.cores)) && was.memory == Some(u64::from(to.memory));
         if !is_so || done == Done::Changed {
             order.progress.say("changing cores and memory");
-            self.write(&spot, order.uuid, config, |config| sized(spot.id.kind, to, config)).await?;
+            self.write(&spot, order.uuid, config, |config| Some(sized(spot.id.kind, to, config))).await?;
             done = Done::Changed;
         }
         if self.has_pending(&spot).await? {
@@ -138,6 +138,10 @@ fn sized(kind: GuestKind, to: Size, config: &Config) -> Pairs {
     let mut pairs: Pairs = vec![("cores", to.cores.to_string()), ("memory", to.memory.to_string())];
     if kind == GuestKind::Qemu && config.word("sockets").is_some_and(|sockets| sockets != "1") {
         pairs.push(("sockets", "1".into()));
+    }
+    let balloon = config.word("balloon").and_then(|balloon| balloon.parse::<u32>().ok());
+    if kind == GuestKind::Qemu && balloon.is_some_and(|balloon| balloon > to.memory) {
+        pairs.push(("delete", "balloon".into()));
     }
     if let Bears::Made(written) = config.bears() {
         let written = Written { size: Some(to), ..*written };

@@ -49,9 +49,9 @@ impl<'a> Image<'a> {
 pub(super) fn template<'l>(listed: &'l [Listed], wanted: &str) -> Result<&'l Listed, Trouble> {
     let number = wanted.parse::<u32>().ok();
     let is_meant = |machine: &&Listed| {
-        machine.spot.id.kind == GuestKind::Qemu
-            && (number == Some(machine.spot.id.vmid)
-                || (machine.is_template && machine.name.as_deref() == Some(wanted)))
+        // A number alone could be anybody's by now.
+        let is_named = number == Some(machine.spot.id.vmid) || machine.name.as_deref() == Some(wanted);
+        machine.spot.id.kind == GuestKind::Qemu && machine.is_template && is_named
     };
     let mut found = listed.iter().filter(is_meant);
     let none = || Trouble::Refused(format!("there is no template `{}`", orch_model::printable(wanted)));

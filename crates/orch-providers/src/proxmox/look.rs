@@ -67,7 +67,7 @@ impl Maker {
 
     /// The same, once nobody is making a machine any more that could be ours: a driver that was killed leaves a task that goes on.
     pub(super) async fn look_patiently(self: &Arc<Self>) -> Result<Vec<Seen>, Trouble> {
-        let wait = self.pace().wait(self.pace().under_way);
+        let wait = self.pace().wait(self.pace().look.min(self.pace().under_way));
         loop {
             let seen = self.look(Interest::All).await?;
             let is_under_way =
@@ -105,7 +105,8 @@ impl Maker {
                 interest == Interest::All && (listed.name.is_none() || !is_complete || !is_as_made)
             }
             Bears::Begun(_) => interest == Interest::All,
-            Bears::Nothing if listed.is_template => false,
+            // Ours are made on one node of the cluster, and another one may be dead.
+            Bears::Nothing if listed.is_template || listed.spot.node != self.setup.proxmox.node => false,
             Bears::Nothing if interest == Interest::Belongings && self.is_in_range(listed) => true,
             // Whoever makes many at once must not look at all the others for each.
             Bears::Nothing if interest != Interest::All && self.is_making(listed.spot.id.vmid) => false,

@@ -102,7 +102,9 @@ impl Maker {
             |seen: &&Seen| seen.bears.marks().is_some_and(|marks| marks.is_of(&order.site, &order.identity));
         if let Some(other) = seen.iter().find(same_node) {
             let (node, other) = (&order.identity.node, other.listed.called());
-            return Err(Trouble::Refused(format!("another run made `{node}` meanwhile, as {other}")));
+            return Err(Trouble::Refused(format!(
+                "`{node}` is there by now, as {other}: another run made it, or what it lives in was off; run again"
+            )));
         }
         if let Some(other) = seen.iter().find(|seen| Some(seen.listed.spot.id.vmid) == spec.vmid) {
             // It may be what an earlier try of this very order is still making, or what comes to nothing.
@@ -143,9 +145,9 @@ impl Maker {
         let (begun, seed) = tokio::join!(work, self.seed_of(order, spec));
         match (begun, seed) {
             (Ok((spot, making)), seed) => Ok((spot, making, seed?)),
-            (Err(trouble), Ok(Some(_))) if !trouble.is_uncertain() => {
+            (Err(trouble), Ok(Some(seed))) if !trouble.is_uncertain() => {
                 // Nothing is there that it could be for. Whoever looks for belongings finds it where this fails.
-                let _ = self.remove_seed(order.uuid).await;
+                let _ = self.remove_place(&seed.place).await;
                 Err(trouble)
             }
             (Err(trouble), _) => Err(trouble),
@@ -192,10 +194,20 @@ impl Maker {
         let config = self.grow_disk(spot, order.uuid, config, spec.size.disk).await?;
         let written = written(order, spec, seed.as_ref());
         let others = config.tags();
-        self.write(spot, order.uuid, config, |config| {
-            self.last_word(spec, spot, seed.as_ref(), config, mark::tags(&written, &others))
-        })
-        .await?;
+        let done = self.write(spot, order.uuid, config, |config| {
+            // Another driver may have found the same half-made machine. Whoever writes first has made it, with the key that he
+            // gave it; the other one must not say that it has his.
+            let is_made = matches!(config.bears(), Bears::Made(_));
+            let tags = mark::tags(&written, &others);
+            (!is_made).then(|| self.last_word(spec, spot, seed.as_ref(), config, tags))
+        });
+        if done.await? == Done::Unchanged {
+            if let Some(seed) = seed {
+                self.remove_place(&seed.place).await?;
+            }
+            self.ensure_running(spot, &order.progress).await?;
+            return self.reach(order, spot).await;
+        }
         self.remember(spot, &Bears::Made(Box::new(written)));
         self.alone(order, spot).await?;
         self.switch_on(spot, &order.progress).await?;

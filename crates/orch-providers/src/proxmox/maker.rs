@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use std::sync::Mutex;
 
 use orch_model::PublicKey;
+use orch_plan::Marks;
 use serde_json::Value as Json;
 use tokio::sync::{OnceCell, Semaphore};
 use uuid::Uuid;
@@ -33,8 +34,8 @@ pub(super) struct Maker {
     known: Mutex<BTreeMap<Uuid, Known>>,
     /// The numbers that are being made here at this moment.
     making: Mutex<BTreeSet<u32>>,
-    /// The numbers of machines that were destroyed here.
-    pub(super) destroyed: Mutex<BTreeSet<u32>>,
+    /// The machines that were destroyed here, by their numbers.
+    pub(super) destroyed: Mutex<BTreeMap<u32, Marks>>,
 }
 
 /// What is remembered of a machine, so that it need not be asked for again.

@@ -30,6 +30,8 @@ pub struct Pace {
     pub shutdown: Duration,
     /// How long is waited for a machine that others are making, before it counts as a stranger's.
     pub under_way: Duration,
+    /// The same where all that is wanted is to see what is there.
+    pub look: Duration,
     /// How many disks are made or grown at once on the datastore.
     pub lanes: usize,
 }
@@ -48,6 +50,8 @@ impl Default for Pace {
             agent: Duration::from_mins(5),
             shutdown: Duration::from_mins(1),
             under_way: Duration::from_mins(2),
+            // Less than whoever looks is given for it.
+            look: Duration::from_secs(15),
             lanes: 4,
         }
     }

@@ -154,14 +154,18 @@ impl Maker {
     fn privilege_stands(&self, answer: &Result<Json, Trouble>) -> Option<Obstacle> {
         let paths = answer.as_ref().ok()?.as_object()?;
         let has = |privilege: &str| paths.values().any(|granted| granted.get(privilege).is_some());
-        let missing: Vec<&str> = PRIVILEGES.into_iter().filter(|privilege| !has(privilege)).collect();
+        let mut missing: Vec<&str> = PRIVILEGES.into_iter().filter(|privilege| !has(privilege)).collect();
+        // To be told the address of a machine; the first was called otherwise before version 9.
+        if !["VM.GuestAgent.Audit", "VM.GuestAgent.Unrestricted", "VM.Monitor"].into_iter().any(has) {
+            missing.push("VM.GuestAgent.Audit");
+        }
         if missing.is_empty() {
             return None;
         }
         let missing = missing.join(",");
         let what = format!("the token of `{}` lacks {missing}", self.setup.host);
         let hint = format!(
-            "`pveum role add orch --privs \"{missing}\"`, then `pveum acl modify / --tokens 'user@realm!name' --roles orch`"
+            "`pveum role modify Orch --append 1 --privs \"{missing}\"`, as docs/proxmox.md makes that role; a token that is privilege-separated needs it beside its user"
         );
         Some(Obstacle { what, hint })
     }

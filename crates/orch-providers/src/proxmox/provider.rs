@@ -81,6 +81,10 @@ impl Provider for Proxmox {
         self.carry_out(order).await.map_err(|trouble| self.told(trouble))
     }
 
+    fn is_told(&self) -> bool {
+        true
+    }
+
     async fn pin(&self, pin: &Pin, permit: &Permit) -> Result<Done, ProviderError> {
         self.needs(permit)?;
         self.maker.pin(pin).await.map_err(|trouble| self.told(trouble))
@@ -116,7 +120,9 @@ impl Maker {
             return Ok(Done::Unchanged);
         }
         self.write(&spot, pin.uuid, config, |config| {
-            let mut pairs = vec![("tags", mark::tags(&after, &config.tags()))];
+            // What others wrote meanwhile stays.
+            let Bears::Made(now) = config.bears() else { return None };
+            let mut pairs = vec![("tags", mark::tags(&now.pinned(pin), &config.tags()))];
             if disc.is_some() {
                 pairs.push(("ide2", "none,media=cdrom".into()));
             }
@@ -126,7 +132,7 @@ impl Maker {
                 let unwanted: Vec<String> = drives.into_iter().chain(["cicustom".to_owned()]).collect();
                 pairs.push(("delete", unwanted.join(",")));
             }
-            pairs
+            Some(pairs)
         })
         .await?;
         self.remember(&spot, &Bears::Made(Box::new(after)));

@@ -12,7 +12,7 @@ use super::trouble::Trouble;
 impl Maker {
     /// Destroys the machine that bears the mark, and no other, whatever its number.
     pub(super) async fn destroy(&self, id: &str, uuid: Uuid, progress: &Progress) -> Result<Done, Trouble> {
-        let mut done = Done::Unchanged;
+        let (mut done, mut marks) = (Done::Unchanged, None);
         let mut seed = Ok(());
         let mut tries = self.tries();
         while let Some((spot, config)) = self.locate(id, uuid).await? {
@@ -21,7 +21,14 @@ impl Maker {
                 let not_ours = Trouble::NotOurs { machine: id.to_owned(), expected: uuid };
                 return if done == Done::Changed { Ok(done) } else { Err(not_ours) };
             }
+            if config.word("protection") == Some("1") {
+                return Err(Trouble::Refused(format!(
+                    "machine `{id}` is protected against being removed: `qm set {} --protection 0` on the host ends that",
+                    spot.id.vmid
+                )));
+            }
             done = Done::Changed;
+            marks = config.bears().marks().cloned();
             let stopped;
             // While it has a mark it can be found again, so what was made for it goes first.
             (stopped, seed) =
@@ -29,7 +36,12 @@ impl Maker {
             let removed = async {
                 stopped?;
                 progress.say("removing");
-                let path = spot.path("?purge=1&destroy-unreferenced-disks=1");
+                // Stopping may have taken long, and a number that is free is given to others.
+                if !self.still_bears(&spot, uuid).await? {
+                    return Err(Trouble::NotOurs { machine: id.to_owned(), expected: uuid });
+                }
+                // Not with disks that it does not refer to: they may be somebody's who had the number before.
+                let path = spot.path("?purge=1");
                 let answer = self.caller.delete(&path).await?;
                 self.done(&answer, &format!("removing `{id}`")).await
             };
@@ -39,11 +51,16 @@ impl Maker {
                 Err(trouble) => tries.again(trouble).await?,
             }
         }
-        if let (Done::Changed, Ok(id)) = (done, id.parse::<super::guest::GuestId>()) {
-            self.destroyed.lock().expect("nobody panics while holding this").insert(id.vmid);
+        if let (Some(marks), Ok(id)) = (marks, id.parse::<super::guest::GuestId>()) {
+            self.destroyed.lock().expect("nobody panics while holding this").insert(id.vmid, marks);
         }
         self.forget(uuid);
         seed.map(|()| done)
+    }
+
+    /// Whether a machine is there and bears the mark at this moment; one that is gone is not somebody else's.
+    async fn still_bears(&self, spot: &Spot, uuid: Uuid) -> Result<bool, Trouble> {
+        Ok(self.config(spot).await?.is_none_or(|config| config.bears().uuid() == Some(uuid)))
     }
 
     async fn stop_for_good(&self, spot: &Spot, progress: &Progress) -> Result<(), Trouble> {

@@ -1,7 +1,7 @@
 //! What a machine is given when it first starts: a small disc, or where the host takes snippets one of those. Both bear the
 //! machine's mark in their names, so that whoever finds one knows whose it was.
 
-use orch_model::PublicKey;
+use orch_model::{Digest, PublicKey};
 use orch_plan::MachineSpec;
 use orch_run::Order;
 use serde_json::json;
@@ -36,17 +36,20 @@ pub(super) enum Place {
 }
 
 impl Maker {
-    /// Puts what a machine is given in its place. One that was there before is written over: its key is known to nobody.
+    /// Puts what a machine is given in its place, under a name that nobody else uses: another driver may be giving something else
+    /// to the same half-made machine.
     pub(super) async fn seed(&self, order: &Order, spec: &MachineSpec) -> Result<Seed, Trouble> {
         let key = FirstKey::generate();
         let text = self.user_data(order, spec, &key).await?;
         let place = match self.snippets() {
             Some((writer, storage)) => {
-                let file = snippet_name(order.uuid);
+                let file = snippet_name(order.uuid, &key.public);
                 writer.write(storage, &file, &text).await.map_err(|why| unwritten(storage, &why))?;
                 Place::Snippet(format!("{storage}:snippets/{file}"))
             }
-            None => Place::Disc(self.put_disc(order, spec, &text).await?),
+            None => {
+                Place::Disc(self.put_disc(order, spec, &text, &disc_name(order.uuid, &key.public)).await?)
+            }
         };
         Ok(Seed { key: key.public, place })
     }
@@ -79,7 +82,13 @@ impl Maker {
         user_data(&given).map_err(|error| Trouble::Refused(format!("`{}`: {error}", spec.name)))
     }
 
-    async fn put_disc(&self, order: &Order, spec: &MachineSpec, text: &str) -> Result<String, Trouble> {
+    async fn put_disc(
+        &self,
+        order: &Order,
+        spec: &MachineSpec,
+        text: &str,
+        file: &str,
+    ) -> Result<String, Trouble> {
         let meta =
             json!({ "instance-id": order.uuid, "local-hostname": order.identity.node.as_str() }).to_string();
         // Names of cards are not known yet, and their addresses only where the machine is there already.
@@ -94,11 +103,10 @@ impl Maker {
         ]);
         let storage = self.disc_store().await?;
         let path = format!("/nodes/{}/storage/{}/upload", encode(&self.setup.proxmox.node), encode(storage));
-        let file = disc_name(order.uuid);
         let mut tries = self.tries();
         loop {
             let uploaded = async {
-                let answer = self.caller.upload(&path, &file, &bytes).await?;
+                let answer = self.caller.upload(&path, file, &bytes).await?;
                 self.done(&answer, &format!("uploading the first-boot disc of `{}`", spec.name)).await
             };
             match uploaded.await {
@@ -132,16 +140,34 @@ impl Maker {
         usable.map(|entry| entry.needs_text("storage")).collect()
     }
 
-    /// Removes what a machine was given; what is gone is gone.
+    /// Removes everything that a machine was ever given; what is gone is gone.
     pub(super) async fn remove_seed(&self, uuid: Uuid) -> Result<(), Trouble> {
-        if let Some((writer, storage)) = self.snippets() {
-            return writer.remove(storage, &snippet_name(uuid)).await.map_err(|why| unwritten(storage, &why));
+        let (storage, kind) = match self.snippets() {
+            Some((_, storage)) => (storage, "snippets"),
+            None => match self.disc_store().await {
+                Ok(storage) => (storage, "iso"),
+                // Where there is no place for it, there is none of it.
+                Err(Trouble::Refused(_)) => return Ok(()),
+                Err(trouble) => return Err(trouble),
+            },
+        };
+        for volume in
+            self.content(storage, kind).await?.into_iter().filter(|volume| uuid_in(volume) == Some(uuid))
+        {
+            let place = if kind == "iso" { Place::Disc(volume) } else { Place::Snippet(volume) };
+            self.remove_place(&place).await?;
         }
-        match self.disc_store().await {
-            Ok(storage) => self.remove_volume(&format!("{storage}:iso/{}", disc_name(uuid))).await,
-            // Where there is no place for it, there is none of it.
-            Err(Trouble::Refused(_)) => Ok(()),
-            Err(trouble) => Err(trouble),
+        Ok(())
+    }
+
+    /// Removes one thing that a machine was given; what is gone is gone.
+    pub(super) async fn remove_place(&self, place: &Place) -> Result<(), Trouble> {
+        match (place, self.snippets()) {
+            (Place::Snippet(volume), Some((writer, storage))) => {
+                let file = volume.rsplit('/').next().unwrap_or_default();
+                writer.remove(storage, file).await.map_err(|why| unwritten(storage, &why))
+            }
+            (Place::Disc(volume) | Place::Snippet(volume), _) => self.remove_volume(volume).await,
         }
     }
 
@@ -182,20 +208,29 @@ fn unwritten(storage: &str, why: &str) -> Trouble {
     Trouble::Here { what, hint: "see whether the host can be reached by SSH as its file says".into() }
 }
 
-/// The name of the disc of a machine.
-pub(super) fn disc_name(uuid: Uuid) -> String {
-    format!("orch-{uuid}.iso")
+/// The name of the disc of a machine that is to show this key.
+pub(super) fn disc_name(uuid: Uuid, key: &PublicKey) -> String {
+    format!("orch-{uuid}-{}.iso", tell_apart(key))
 }
 
-/// The name of the snippet of a machine.
-pub(super) fn snippet_name(uuid: Uuid) -> String {
-    format!("orch-{uuid}.yaml")
+/// The name of the snippet of a machine that is to show this key.
+pub(super) fn snippet_name(uuid: Uuid, key: &PublicKey) -> String {
+    format!("orch-{uuid}-{}.yaml", tell_apart(key))
+}
+
+fn tell_apart(key: &PublicKey) -> String {
+    Digest::of_bytes(key.as_str().as_bytes()).short()
 }
 
 /// The mark in the name of a volume, where it is one of ours.
 pub(super) fn uuid_in(volume: &str) -> Option<Uuid> {
     let file = volume.rsplit('/').next()?.strip_prefix("orch-")?;
-    file.strip_suffix(".iso").or_else(|| file.strip_suffix(".yaml"))?.parse().ok()
+    // What was cut off while it was written has one word more.
+    let file = file.strip_suffix(".draft").unwrap_or(file);
+    let name = file.strip_suffix(".iso").or_else(|| file.strip_suffix(".yaml"))?;
+    let (uuid, key) = name.rsplit_once('-')?;
+    let is_short = key.len() == 8 && key.bytes().all(|byte| byte.is_ascii_hexdigit());
+    uuid.parse().ok().filter(|_| is_short)
 }
 
 #[cfg(test)]
@@ -204,10 +239,14 @@ mod tests {
 
     #[test]
     fn what_was_made_for_a_machine_bears_its_mark_in_its_name() {
-        let uuid = Uuid::from_u128(7);
-        assert_eq!(uuid_in(&format!("local:iso/{}", disc_name(uuid))), Some(uuid));
-        assert_eq!(uuid_in(&format!("local:snippets/{}", snippet_name(uuid))), Some(uuid));
-        for other in ["local:iso/debian.iso", "local:iso/orch-x.iso", "orch-", ""] {
+        let (uuid, key) = (Uuid::from_u128(7), FirstKey::generate().public);
+        assert_eq!(uuid_in(&format!("local:iso/{}", disc_name(uuid, &key))), Some(uuid));
+        assert_eq!(uuid_in(&format!("local:snippets/{}", snippet_name(uuid, &key))), Some(uuid));
+        assert_eq!(uuid_in(&format!("local:snippets/{}.draft", snippet_name(uuid, &key))), Some(uuid));
+        assert_ne!(disc_name(uuid, &key), disc_name(uuid, &FirstKey::generate().public));
+        for other in
+            ["local:iso/debian.iso", "local:iso/orch-x.iso", "local:iso/orch-x-12345678.iso", "orch-", ""]
+        {
             assert_eq!(uuid_in(other), None, "{other}");
         }
     }

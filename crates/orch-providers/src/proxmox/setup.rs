@@ -1,6 +1,6 @@
 //! What a Proxmox VE is spoken to with, and what can be done for it only by others.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -30,6 +30,8 @@ pub struct ProxmoxSetup {
     pub names: BTreeSet<String>,
     /// VMIDs that nodes insist on.
     pub vmids: BTreeSet<u32>,
+    /// The ports at which the SSH servers of nodes answer once they are configured.
+    pub ssh_ports: BTreeMap<NodeName, u16>,
     /// How long a machine may take until its SSH server answers; nothing where a machine counts as made without that.
     pub reach: Option<Duration>,
     /// The node whose own Proxmox VE this is, where it is not the host's: that node's children are made here.

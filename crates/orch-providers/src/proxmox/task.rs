@@ -84,7 +84,8 @@ fn is_success(exit: &str) -> bool {
 
 /// The last lines of what a task wrote; none where that cannot be had, for it is no reason to fail once more.
 async fn log(caller: &Caller, upid: &Upid) -> Vec<String> {
-    let path = format!("{}?limit=500", upid.path("log"));
+    // The cause is at the end, and there is no way to ask for that alone: no log of ours is nearly as long.
+    let path = format!("{}?limit=50000", upid.path("log"));
     let Ok(answer) = caller.get(&path).await else { return Vec::new() };
     let Ok(entries) = Fields::each(&path, &answer) else { return Vec::new() };
     let lines = entries.iter().filter_map(|entry| entry.text("t"));

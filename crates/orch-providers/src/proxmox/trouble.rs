@@ -114,6 +114,11 @@ impl Trouble {
         self.says("detected modified configuration")
     }
 
+    /// The token may not do it, now or later.
+    pub(super) const fn is_forbidden(&self) -> bool {
+        matches!(self, Self::Said { status: 401 | 403, .. })
+    }
+
     /// The machine is off, and so cannot be asked anything.
     pub(super) fn is_off(&self) -> bool {
         self.says("not running") && !self.says("agent")

@@ -8,6 +8,7 @@ use super::guest::GuestKind;
 use super::look::Interest;
 use super::maker::Known;
 use super::provider::Proxmox;
+use crate::cloud;
 use crate::push::Program;
 use crate::ssh::{Hop, Way, Wayfinder};
 
@@ -33,12 +34,15 @@ impl Wayfinder for Proxmox {
         let limit = maker.setup.reach.unwrap_or(maker.pace().agent);
         let address = maker.address(&spot, target.uuid, Instant::now() + limit).await;
         let address = address.map_err(|trouble| unreachable(trouble.to_string()))?;
+        let wanted = maker.setup.ssh_ports.get(&target.identity.node).copied();
+        // What is inside of a node cannot be knocked at from here.
+        let wanted = wanted.filter(|_| maker.setup.parent.is_none());
         // Proxmox opens containers for root alone.
         let user = if spot.id.kind == GuestKind::Lxc { "root" } else { maker.setup.user.as_str() };
         let hop = Hop {
             alias: target.identity.node.to_string(),
             address: address.to_string(),
-            port: written.port,
+            port: cloud::port(address, written.port, wanted).await,
             user: user.to_owned(),
             host_keys,
             proxy: None,

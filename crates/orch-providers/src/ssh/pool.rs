@@ -79,7 +79,7 @@ impl Pool {
             return Err(busy.for_good(self.settings.reach));
         };
         if let Some(master) = place.as_ref()
-            && master.hop == *hop
+            && master.hop.is_same_machine(hop)
             && master.is_alive().await
         {
             return Ok(Arc::clone(master));

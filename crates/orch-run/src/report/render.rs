@@ -7,7 +7,6 @@ use orch_model::HostName;
 use super::{NodeReport, NodeStatus, Report, RunState};
 use crate::leaks::Left;
 use crate::log::one_line;
-use crate::provider::Belonging;
 
 /// A line per node, then every failure with what happened, the evidence and what to try, then the counts. What
 /// providers said is shown without what could move a terminal's cursor; the JSON has it as it was.
@@ -69,19 +68,11 @@ fn write_failure(f: &mut fmt::Formatter<'_>, node: &NodeReport) -> fmt::Result {
 }
 
 /// What remains though it was to be gone.
-pub(crate) fn write_left(f: &mut fmt::Formatter<'_>, left: &Left) -> fmt::Result {
+fn write_left(f: &mut fmt::Formatter<'_>, left: &Left) -> fmt::Result {
     if !left.found.is_empty() {
         writeln!(f, "\nleft behind:")?;
     }
-    for thing in &left.found {
-        let Belonging { host, kind, id, name, .. } = thing;
-        let id = if id == name { String::new() } else { format!(" ({id})") };
-        writeln!(f, "  {}", one_line(&format!("{kind} `{name}`{id} on `{host}`")))?;
-    }
-    for (host, why) in &left.unseen {
-        writeln!(f, "\n`{host}` could not be looked over for what is left: {}", one_line(why))?;
-    }
-    Ok(())
+    if left.is_nothing() { Ok(()) } else { write!(f, "{left}") }
 }
 
 fn write_summary(f: &mut fmt::Formatter<'_>, report: &Report) -> fmt::Result {

@@ -300,9 +300,12 @@ impl Work {
         let place = self.place(identity)?;
         let (watch, node) = (Arc::clone(&self.watch), identity.clone());
         let progress = Progress::to(move |doing| watch(&node, doing));
-        if let Action::Configure { config, mode, .. } = action {
+        if let Action::Configure { config, mode, machine } = action {
             let target = Target { identity: identity.clone(), uuid, mode: *mode, progress };
             let mut notes = self.admit_known(&target, config).await?;
+            if machine.is_some() {
+                self.take_back(&target, config).await?;
+            }
             let mut done = match mode {
                 Mode::Push => place.transport.configure(&target, config, &self.permit).await?,
                 Mode::Pull | Mode::Hybrid => self.have_fetched(&target, config).await?,

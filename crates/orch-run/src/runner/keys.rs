@@ -8,9 +8,17 @@ use orch_plan::{Applied, Keys, Machine};
 use uuid::Uuid;
 
 use super::carry_out::{StepError, Work};
-use crate::provider::{Become, Pin};
+use crate::provider::Pin;
 use crate::transport::{Target, TransportError};
 use crate::treasury::{Treasury, TreasuryError};
+
+/// What is to be written on a machine.
+#[derive(Clone, Default)]
+struct Words {
+    keys: Option<NodeKeys>,
+    applied: Option<Applied>,
+    ssh_port: Option<u16>,
+}
 
 impl Work {
     /// Writes on a machine what its node became and by what it is known; in words, what else is worth telling. Where a look
@@ -24,16 +32,30 @@ impl Work {
         let Some(machine) = self.machine_of(&target.identity, target.uuid).await? else {
             return Ok(Vec::new());
         };
-        let became = Become { digest: config.digest(), ssh_port: config.role.ssh.port };
-        let applied = (machine.applied != Applied::Digest(became.digest)).then_some(became);
+        let applied = Some(Applied::Digest(config.digest())).filter(|applied| machine.applied != *applied);
+        let words = Words { applied, ssh_port: Some(config.role.ssh.port), ..Words::default() };
         match keys {
-            Some(keys) => self.know(target, config, machine.keys, keys, applied).await,
+            Some(keys) => self.know(target, config, machine.keys, keys, words).await,
             None if applied.is_some() => {
-                self.pin(target, None, applied).await?;
+                self.pin(target, words).await?;
                 Ok(Vec::new())
             }
             None => Ok(Vec::new()),
         }
+    }
+
+    /// Takes the claim off a machine that it has a configuration, before it is given another one: whoever is cut off in between
+    /// leaves a machine of which nobody says what it is, and not one of which something wrong is said.
+    pub(super) async fn take_back(&self, target: &Target, config: &Config) -> Result<(), StepError> {
+        if !self.place(&target.identity)?.provider.is_told() {
+            return Ok(());
+        }
+        let machine = self.machine_of(&target.identity, target.uuid).await?;
+        let claims = |machine: &Machine| matches!(machine.applied, Applied::Digest(applied) if applied != config.digest());
+        if machine.as_ref().is_some_and(claims) {
+            self.pin(target, Words { applied: Some(Applied::Never), ..Words::default() }).await?;
+        }
+        Ok(())
     }
 
     /// Makes a node known by its own keys. Until the keys are on its machine, the one that it was made with must stay: whoever
@@ -44,15 +66,15 @@ impl Work {
         config: &Config,
         known: Keys,
         keys: &NodeKeys,
-        applied: Option<Become>,
+        words: Words,
     ) -> Result<Vec<String>, StepError> {
         let mut notes = Vec::new();
         match known {
             Keys::Unknown if config.role.enroll_recipient => return Err(unmarkable(target).into()),
             Keys::Unknown => return Ok(notes),
             Keys::Known(known) if known == *keys && keys.settled => {
-                if applied.is_some() {
-                    self.pin(target, Some(keys.clone()), applied).await?;
+                if words.applied.is_some() {
+                    self.pin(target, Words { keys: Some(keys.clone()), ..words }).await?;
                 }
                 return Ok(notes);
             }
@@ -69,17 +91,20 @@ impl Work {
         if config.role.enroll_recipient {
             // Known before it is let in: whoever destroys it must know whom to show out. Not settled before that is done:
             // whoever is cut off in between would find nothing left to do.
-            self.pin(target, Some(NodeKeys { settled: false, ..keys.clone() }), None).await?;
+            let unsettled = NodeKeys { settled: false, ..keys.clone() };
+            self.pin(target, Words { keys: Some(unsettled), applied: None, ..words.clone() }).await?;
             notes.extend(self.admit(config, keys).await?);
         }
-        self.pin(target, Some(keys.clone()), applied.filter(|_| keys.settled)).await?;
+        // Where its SSH server answers now must be known before it is connected to again.
+        let applied = words.applied.filter(|_| keys.settled);
+        self.pin(target, Words { keys: Some(keys.clone()), applied, ..words.clone() }).await?;
         if !keys.settled {
             let settled = self.settle(target).await?;
             if (&settled.age, &settled.host_key, settled.settled) != (&keys.age, &keys.host_key, true) {
                 let why = "it said other keys than a moment before".into();
                 return Err(TransportError::Impostor { node: target.identity.clone(), why }.into());
             }
-            self.pin(target, Some(settled), applied).await?;
+            self.pin(target, Words { keys: Some(settled), ..words }).await?;
         }
         Ok(notes)
     }
@@ -104,13 +129,9 @@ impl Work {
         Ok(())
     }
 
-    async fn pin(
-        &self,
-        target: &Target,
-        keys: Option<NodeKeys>,
-        applied: Option<Become>,
-    ) -> Result<(), StepError> {
-        let pin = Pin { identity: target.identity.clone(), uuid: target.uuid, keys, applied };
+    async fn pin(&self, target: &Target, words: Words) -> Result<(), StepError> {
+        let Words { keys, applied, ssh_port } = words;
+        let pin = Pin { identity: target.identity.clone(), uuid: target.uuid, keys, applied, ssh_port };
         let answer = self.place(&target.identity)?.provider.pin(&pin, &self.permit).await;
         let error = match answer {
             Err(error) if error.is_passing() => error,
@@ -120,7 +141,7 @@ impl Work {
         let machine = self.machine_of(&target.identity, target.uuid).await?;
         let is_written = machine.is_some_and(|machine| {
             pin.keys.is_none_or(|keys| machine.keys == Keys::Known(keys))
-                && pin.applied.is_none_or(|became| machine.applied == Applied::Digest(became.digest))
+                && pin.applied.is_none_or(|applied| machine.applied == applied)
         });
         if is_written { Ok(()) } else { Err(error.into()) }
     }

@@ -69,6 +69,7 @@ fn thing(kind: &str, manifest: Option<&str>, node: Option<&str>) -> Belonging {
         name: format!("a-{kind}"),
         manifest: manifest.map(|name| name.parse().expect("it is a name")),
         node: node.map(|name| name.parse().expect("it is a name")),
+        stray: false,
     }
 }
 
@@ -118,12 +119,14 @@ async fn where_nothing_is_left_it_is_done() {
 async fn unwanted_is_what_no_manifest_of_the_site_has() {
     let gone = thing("machine", Some("gone"), Some("web"));
     let dropped = thing("machine", Some("kept"), Some("dropped"));
+    let stray = Belonging { stray: true, ..thing("disc", None, None) };
     let all = vec![
         gone.clone(),
         dropped.clone(),
         thing("machine", Some("kept"), Some("web")),
         thing("group", Some("kept"), None),
         thing("network", None, None),
+        stray.clone(),
     ];
     let hoarder = Arc::new(Hoarder { inner: memory(), kept: Mutex::new(Ok(all)) });
     let places = BTreeMap::from([(host("father"), place(&hoarder))]);
@@ -133,8 +136,7 @@ async fn unwanted_is_what_no_manifest_of_the_site_has() {
         "kept".parse().expect("it is a name"),
         BTreeSet::from(["web".parse().expect("it is a name")]),
     )]);
-    assert_eq!(
-        left.unwanted(&wanted).found,
-        [gone, dropped].into_iter().collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>()
-    );
+    let mut expected = vec![gone, dropped, stray];
+    expected.sort();
+    assert_eq!(left.unwanted(&wanted).found, expected);
 }
