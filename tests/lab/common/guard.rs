@@ -98,16 +98,26 @@ fn end_processes(folder: &Path) {
     }
 }
 
+/// How deep below a folder machines are: those of a lab are kept by a host that is kept by a state directory.
+const DEPTH: usize = 7;
+
 /// The control groups of the machines in a folder, by their marks.
 fn groups_of(folder: &Path) -> Vec<String> {
-    let hosts = fs::read_dir(folder.join("state/local")).into_iter().flatten().flatten();
-    let machines = hosts.flat_map(|host| fs::read_dir(host.path()).into_iter().flatten().flatten());
-    let marks = machines.filter_map(|machine| {
-        let record: Json =
-            serde_json::from_slice(&fs::read(machine.path().join("machine.json")).ok()?).ok()?;
-        Some(record["marks"]["uuid"].as_str()?.to_owned())
-    });
-    let marks: Vec<String> = marks.collect();
+    let mut marks = Vec::new();
+    find_marks(folder, DEPTH, &mut marks);
     let all = control_groups();
     all.into_iter().filter(|group| marks.iter().any(|mark| group.ends_with(mark.as_str()))).collect()
+}
+
+/// The marks of the machines in a folder and below it, but not of what is inside of machines.
+pub(crate) fn find_marks(folder: &Path, depth: usize, marks: &mut Vec<String>) {
+    if let Ok(text) = fs::read(folder.join("machine.json")) {
+        let record: Json = serde_json::from_slice(&text).unwrap_or_default();
+        marks.extend(record["marks"]["uuid"].as_str().map(str::to_owned));
+        return;
+    }
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    for entry in entries.filter(|entry| depth > 0 && entry.file_type().is_ok_and(|kind| kind.is_dir())) {
+        find_marks(&entry.path(), depth - 1, marks);
+    }
 }
