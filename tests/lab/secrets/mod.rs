@@ -4,14 +4,14 @@
 mod children;
 mod delivery;
 mod identity;
-mod needles;
+pub(crate) mod needles;
 mod neighbours;
-mod places;
+pub(crate) mod places;
 mod poison;
 mod preflight;
 mod readers;
-mod scene;
-mod watch;
+pub(crate) mod scene;
+pub(crate) mod watch;
 
 use crate::common::Need;
 

@@ -12,7 +12,7 @@ const STRIDE: usize = 8;
 const CHUNK: usize = 1 << 20;
 
 /// Values that must not be found, each by a name that may be shown.
-pub(super) struct Needles {
+pub(crate) struct Needles {
     forms: Vec<Form>,
     pieces: HashMap<[u8; STRIDE], Vec<(usize, usize)>>,
     /// Whether there is a piece with this fingerprint: most of what is searched is told apart by that alone.
@@ -27,7 +27,7 @@ struct Form {
 }
 
 impl Needles {
-    pub(super) fn of(values: &[(&str, &[u8])]) -> Self {
+    pub(crate) fn of(values: &[(&str, &[u8])]) -> Self {
         let forms: Vec<Form> = values.iter().flat_map(|(name, value)| forms(name, value)).collect();
         let mut needles = Self {
             longest: forms.iter().map(|form| form.bytes.len()).max().unwrap_or(0),
@@ -47,7 +47,7 @@ impl Needles {
     }
 
     /// What of it is in these bytes.
-    pub(super) fn in_bytes(&self, bytes: &[u8]) -> BTreeSet<String> {
+    pub(crate) fn in_bytes(&self, bytes: &[u8]) -> BTreeSet<String> {
         let mut found = BTreeSet::new();
         for (number, piece) in bytes.chunks_exact(STRIDE).enumerate() {
             let piece: [u8; STRIDE] = piece.try_into().unwrap();
@@ -66,7 +66,7 @@ impl Needles {
     }
 
     /// What of it is in a stream.
-    pub(super) fn in_stream(&self, stream: &mut impl Read) -> io::Result<BTreeSet<String>> {
+    pub(crate) fn in_stream(&self, stream: &mut impl Read) -> io::Result<BTreeSet<String>> {
         let (mut found, mut held) = (BTreeSet::new(), Vec::new());
         loop {
             let read = stream.by_ref().take(CHUNK as u64).read_to_end(&mut held)?;

@@ -20,7 +20,7 @@ use crate::common::Lab;
 const IN_MEMORY: [&str; 2] = ["tmpfs", "ramfs"];
 
 /// What of it is in the files below a folder, but for those that are passed over.
-pub(super) fn below(needles: &Needles, folder: &Path, passed: &[&Path]) -> BTreeSet<String> {
+pub(crate) fn below(needles: &Needles, folder: &Path, passed: &[&Path]) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let device = fs::symlink_metadata(folder).map(|about| about.dev()).ok();
     walk(needles, folder, passed, device, &mut found);
@@ -28,7 +28,7 @@ pub(super) fn below(needles: &Needles, folder: &Path, passed: &[&Path]) -> BTree
 }
 
 /// What of it is on the disk of a running machine: in its raw bytes where it has one with a size, and in its files.
-pub(super) fn on_disk(needles: &Needles, lab: &Lab, machine: &str) -> BTreeSet<String> {
+pub(crate) fn on_disk(needles: &Needles, lab: &Lab, machine: &str) -> BTreeSet<String> {
     let mut found = in_files(needles, lab, machine);
     let image = lab.machine(machine).join("disk.img");
     if image.exists() {
@@ -39,21 +39,21 @@ pub(super) fn on_disk(needles: &Needles, lab: &Lab, machine: &str) -> BTreeSet<S
 }
 
 /// What of it is in the files on the disk of a running machine: not in what was removed from there.
-pub(super) fn in_files(needles: &Needles, lab: &Lab, machine: &str) -> BTreeSet<String> {
+pub(crate) fn in_files(needles: &Needles, lab: &Lab, machine: &str) -> BTreeSet<String> {
     let root = lab.root(machine);
     let tops = disks(lab, machine).into_iter().map(|top| root.join(top.trim_start_matches('/')));
     tops.flat_map(|top| below(needles, &top, &[])).collect()
 }
 
 /// What of it is in the memory that a running machine has as files.
-pub(super) fn in_memory(needles: &Needles, lab: &Lab, machine: &str) -> BTreeSet<String> {
+pub(crate) fn in_memory(needles: &Needles, lab: &Lab, machine: &str) -> BTreeSet<String> {
     let root = lab.root(machine);
     let tops = mounts(lab, machine, |kind| IN_MEMORY.contains(&kind));
     tops.iter().flat_map(|top| below(needles, &root.join(top.trim_start_matches('/')), &[])).collect()
 }
 
 /// What of it is in files that lie where everybody may leave some, written since then.
-pub(super) fn loose(needles: &Needles, since: SystemTime) -> BTreeSet<String> {
+pub(crate) fn loose(needles: &Needles, since: SystemTime) -> BTreeSet<String> {
     let folders = [env::temp_dir(), "/var/tmp".into(), "/dev/shm".into()];
     let entries = folders.into_iter().flat_map(|folder| fs::read_dir(folder).into_iter().flatten().flatten());
     let is_new = |path: &PathBuf| {

@@ -11,14 +11,14 @@ use orch_secrets::{Format, Keyring, Reader, Secret, SopsFile};
 use crate::common::{Lab, Outcome, Running, TIMEOUTS, node, spec};
 
 /// A lab with secrets, and the identity of the one who runs `orch` in it.
-pub(super) struct Hoard {
-    pub(super) lab: Lab,
-    pub(super) owner: Identity,
+pub(crate) struct Hoard {
+    pub(crate) lab: Lab,
+    pub(crate) owner: Identity,
 }
 
 impl Hoard {
     /// One with nodes of these names, all of the spec `plain`.
-    pub(super) fn with_nodes(names: &[&str]) -> Self {
+    pub(crate) fn with_nodes(names: &[&str]) -> Self {
         let nodes: Vec<String> = names.iter().map(|name| node(name)).collect();
         let nodes: Vec<&str> = nodes.iter().map(String::as_str).collect();
         let hoard = Self { lab: Lab::with_nodes(TIMEOUTS, &nodes), owner: Identity::generate() };
@@ -30,27 +30,27 @@ impl Hoard {
     }
 
     /// Something that lies beside the site and the state, and goes with them.
-    pub(super) fn beside(&self, name: &str) -> PathBuf {
+    pub(crate) fn beside(&self, name: &str) -> PathBuf {
         self.lab.site.with_file_name(name)
     }
 
     /// The file that holds the identity.
-    pub(super) fn key_file(&self) -> PathBuf {
+    pub(crate) fn key_file(&self) -> PathBuf {
         self.beside("keys.txt")
     }
 
     /// Whom files are encrypted for.
-    pub(super) fn reader(&self) -> Reader {
+    pub(crate) fn reader(&self) -> Reader {
         reader(&self.owner)
     }
 
     /// Writes a sops file that its owner alone can open.
-    pub(super) fn keep(&self, file: &str, plain: impl AsRef<[u8]>) {
+    pub(crate) fn keep(&self, file: &str, plain: impl AsRef<[u8]>) {
         self.keep_for(file, plain, [self.reader()]);
     }
 
     /// The same, for others.
-    pub(super) fn keep_for(
+    pub(crate) fn keep_for(
         &self,
         file: &str,
         plain: impl AsRef<[u8]>,
@@ -62,7 +62,7 @@ impl Hoard {
     }
 
     /// Changes one value of a sops file, as an editor for such files does: everything else of it stays as it is.
-    pub(super) fn edit(&self, file: &str, path: &str, value: &str) {
+    pub(crate) fn edit(&self, file: &str, path: &str, value: &str) {
         let place = self.lab.site.join(file);
         let sops = SopsFile::parse(file, &fs::read(&place).unwrap()).unwrap();
         let (ring, value) = (Keyring::of([self.owner.clone()]), Secret::from(value.to_owned()));
@@ -70,35 +70,35 @@ impl Hoard {
     }
 
     /// Writes a file of the site whole, so that nobody who looks at the same moment sees half of it.
-    pub(super) fn replace(&self, file: &str, text: &[u8]) {
+    pub(crate) fn replace(&self, file: &str, text: &[u8]) {
         let draft = self.beside("draft");
         fs::write(&draft, text).unwrap();
         fs::rename(draft, self.lab.site.join(file)).unwrap();
     }
 
     /// Has the spec of every node ask for these, a line each.
-    pub(super) fn ask_for(&self, secrets: &[&str]) {
+    pub(crate) fn ask_for(&self, secrets: &[&str]) {
         self.lab.write("specs/plain.yaml", &asking("as wanted", secrets));
     }
 
     /// The program with the identity in a file, and nothing else of this computer's that could open or leave anything.
-    pub(super) fn command(&self, words: &str) -> Command {
+    pub(crate) fn command(&self, words: &str) -> Command {
         let mut command = self.lab.command(words);
         command.env("SOPS_AGE_KEY_FILE", self.key_file()).env("HOME", self.beside("home"));
         command.env_remove("XDG_CONFIG_HOME").env_remove("SOPS_AGE_KEY").env("TMPDIR", self.beside("tmp"));
         command
     }
 
-    pub(super) fn orch(&self, words: &str) -> Outcome {
+    pub(crate) fn orch(&self, words: &str) -> Outcome {
         Outcome::of(&mut self.command(words), words)
     }
 
-    pub(super) fn start(&self, words: &str) -> Running {
+    pub(crate) fn start(&self, words: &str) -> Running {
         Running::start(&mut self.command(words), words)
     }
 
     /// What is at a path of a running node, with links followed as they are inside of it.
-    pub(super) fn on_node(&self, machine: &str, path: &str) -> Option<Vec<u8>> {
+    pub(crate) fn on_node(&self, machine: &str, path: &str) -> Option<Vec<u8>> {
         let root = self.lab.root(machine);
         let place = root.join(path.trim_start_matches('/'));
         let place = fs::read_link(&place).map_or(place, |to| root.join(to.strip_prefix("/").unwrap_or(&to)));
@@ -107,19 +107,19 @@ impl Hoard {
 }
 
 /// Whom something is encrypted for that an identity opens.
-pub(super) fn reader(identity: &Identity) -> Reader {
+pub(crate) fn reader(identity: &Identity) -> Reader {
     identity.recipient().to_string().parse().unwrap()
 }
 
 /// The small spec with one file of this content and these secrets, a line each.
-pub(super) fn asking(content: &str, secrets: &[&str]) -> String {
+pub(crate) fn asking(content: &str, secrets: &[&str]) -> String {
     let lines: Vec<String> = secrets.iter().map(|secret| format!("  - {{ {secret} }}\n")).collect();
     let head = if lines.is_empty() { "" } else { "secrets:\n" };
     format!("{}{head}{}", spec(content), lines.concat())
 }
 
 /// Has one program run another, in the environment that the other one was to have.
-pub(super) fn around<'o>(outer: &'o mut Command, inner: &Command) -> &'o mut Command {
+pub(crate) fn around<'o>(outer: &'o mut Command, inner: &Command) -> &'o mut Command {
     outer.arg(inner.get_program()).args(inner.get_args());
     for (name, value) in inner.get_envs() {
         match value {

@@ -9,14 +9,14 @@ use std::thread::JoinHandle;
 use super::needles::Needles;
 
 /// Looks until it is ended.
-pub(super) struct Watch {
+pub(crate) struct Watch {
     is_over: Arc<AtomicBool>,
     looking: JoinHandle<BTreeSet<String>>,
 }
 
 impl Watch {
     /// Looks at everybody but those whose command lines have all of these words.
-    pub(super) fn begin(needles: &Arc<Needles>, but: &[String]) -> Self {
+    pub(crate) fn begin(needles: &Arc<Needles>, but: &[String]) -> Self {
         let is_over = Arc::new(AtomicBool::new(false));
         let (needles, but, over) = (Arc::clone(needles), but.to_vec(), Arc::clone(&is_over));
         let looking = std::thread::spawn(move || {
@@ -30,7 +30,7 @@ impl Watch {
     }
 
     /// What was found.
-    pub(super) fn end(self) -> BTreeSet<String> {
+    pub(crate) fn end(self) -> BTreeSet<String> {
         self.is_over.store(true, Ordering::Relaxed);
         self.looking.join().unwrap()
     }
