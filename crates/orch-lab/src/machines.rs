@@ -57,6 +57,16 @@ pub struct FirstBoot {
     pub keys: Vec<String>,
 }
 
+impl FirstBoot {
+    /// Whether there is nothing in it but a name.
+    pub fn gives_nothing(&self) -> bool {
+        self.vendor_data.is_empty()
+            && self.user_data.is_empty()
+            && self.user.is_none()
+            && self.keys.is_empty()
+    }
+}
+
 /// Whether a machine runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

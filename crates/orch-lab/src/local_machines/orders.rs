@@ -25,7 +25,9 @@ impl Shared {
             self.doors.close(self.uuid(key)).await;
             self.order(key, Action::Create { machine: self.spec(key, &kept) }).await?;
         }
-        if kept.booted.as_ref() != Some(&first.instance) {
+        // A machine that had its first boot and is given nothing goes on as it is: nobody is there who would begin anew.
+        let goes_on = kept.booted.is_some() && first.gives_nothing();
+        if !goes_on && kept.booted.as_ref() != Some(&first.instance) {
             self.doors.close(self.uuid(key)).await;
             self.boot_first(key, first).await?;
             let noted = self.book.note(key, || kept, |kept| kept.booted = Some(first.instance.clone()));
