@@ -46,7 +46,6 @@ impl Hetzner {
         &self,
         order: &Order,
         machine: &MachineRef,
-        from: Size,
         to: Size,
     ) -> Result<Done, CallError> {
         let until = self.deadline();
@@ -60,7 +59,7 @@ impl Hetzner {
             let changed = async {
                 self.switch_off(order, &server, machine, until).await?;
                 order.progress.say(&format!("making it a {kind}"));
-                self.retype(&server, kind, to.disk > from.disk, machine, until).await
+                self.retype(&server, kind, f64::from(to.disk) > server.disk, machine, until).await
             };
             let changed = changed.await;
             // What was switched off for nothing is switched on again.

@@ -18,7 +18,7 @@ impl Provider for Hetzner {
         let done = match &order.action {
             Action::Create { machine } => self.create(order, machine).await,
             Action::Adopt { found, machine } => self.adopt(order, found, machine).await,
-            Action::Resize { machine, from, to } => self.resize(order, machine, *from, *to).await,
+            Action::Resize { machine, to, .. } => self.resize(order, machine, *to).await,
             Action::Start { machine } => self.start(order, machine).await,
             Action::Destroy { machine } => self.destroy(order, machine).await,
             Action::Configure { .. } => Err(CallError::Refused("configurations are the transport's".into())),

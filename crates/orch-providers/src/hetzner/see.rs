@@ -84,12 +84,14 @@ fn whole(number: f64) -> u32 {
 }
 
 /// The size that was asked for when the server was made, as long as it has the type that stands for it; else its real one. So
-/// another type for the same preset is seen as a difference, and the same type never is.
+/// another type for the same preset is seen as a difference, and the same type never is. The disk is as it was asked for in
+/// either case: types come with more than that, and nobody wants it to shrink to what he asks for next.
 fn size(server: &Server, written: Option<&Written>, types: &BTreeMap<NodeName, String>) -> Size {
     let is_as_asked =
         |written: &&Written| types.get(&written.marks.node).is_none_or(|wanted| *wanted == server.kind.name);
-    let asked = written.filter(is_as_asked).and_then(|written| written.size);
-    asked.unwrap_or_else(|| server.kind.size())
+    let (real, asked) = (server.kind.size(), written.and_then(|written| written.size));
+    let disk = asked.map_or(real.disk, |asked| asked.disk);
+    asked.filter(|_| written.is_some_and(|written| is_as_asked(&written))).unwrap_or(Size { disk, ..real })
 }
 
 impl Hetzner {
@@ -171,7 +173,7 @@ mod tests {
         let types = |kind: &str| BTreeMap::from([("web".parse().unwrap(), kind.to_owned())]);
         let seen = |size, types: &BTreeMap<NodeName, String>| server("cx23", size).machine(types).size;
         assert_eq!(seen(Some(asked), &types("cx23")), asked);
-        assert_eq!(seen(Some(asked), &types("cx33")), real);
+        assert_eq!(seen(Some(asked), &types("cx33")), Size { disk: asked.disk, ..real });
         assert_eq!(seen(Some(asked), &BTreeMap::new()), asked, "a node that the fleet does not have");
         assert_eq!(seen(None, &types("cx23")), real);
     }
