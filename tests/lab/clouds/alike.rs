@@ -95,6 +95,7 @@ fn shape(answer: &Json) -> Json {
                         | "seconds"
                         | "hosts"
                         | "machine"
+                        | "pull"
                 )
             };
             let kept = fields.iter().filter(|(name, _)| is_kept(name));
