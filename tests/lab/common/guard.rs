@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::Read;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -25,6 +26,8 @@ impl Guard {
     pub(crate) fn of(folder: &Path) -> Self {
         let mut command = Command::new(std::env::current_exe().unwrap());
         command.args(["common::guard::a_guard_ends_what_its_lab_left", "--exact", "--nocapture"]);
+        // A group of its own: whoever ends all of the tests' group at once does not mean the one that tidies up after them.
+        command.process_group(0);
         command.env(FOLDER, folder).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         Self { child: command.spawn().unwrap() }
     }
