@@ -89,9 +89,8 @@ fn machines_of_a_manifest_that_is_gone_are_listed_and_nothing_else_is() {
     home.orch("status --orphans").ends_with(0);
     // A node that the manifest has no more, and then a manifest that the site has no more.
     let manifest = fs::read_to_string(home.lab.site.join("manifests/lab.yaml")).unwrap();
-    let shorter: String =
-        manifest.lines().filter(|line| !line.contains("name: b,")).map(|line| format!("{line}\n")).collect();
-    home.lab.write("manifests/lab.yaml", &shorter);
+    let shorter: Vec<&str> = manifest.lines().filter(|line| !line.contains("name: b,")).collect();
+    home.lab.write("manifests/lab.yaml", &shorter.join("\n"));
     let found = |words: &str| {
         let told = home.orch(&format!("{words} --json")).ends_with(2).json();
         let one = |thing: &serde_json::Value| {

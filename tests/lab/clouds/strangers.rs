@@ -27,7 +27,7 @@ fn a_machine_with_the_name_and_number_of_ours_is_left_alone_and_ours_is_made_bes
         assert_ne!(ours.id, stranger.id);
         run(host, "create").ends_with(0).every_node_is("unchanged");
         run(host, "destroy --yes").ends_with(0).every_node_is("changed");
-        assert_eq!(people.machines(), [stranger.clone()], "{host}");
+        assert_eq!(people.machines(), std::slice::from_ref(&stranger), "{host}");
         // Where there is no other name or number either, it is said who is in the way.
         if host == "cloud" {
             people.put_stranger(&ours.name, "");
@@ -43,7 +43,7 @@ fn a_machine_with_the_name_and_number_of_ours_is_left_alone_and_ours_is_made_bes
     let before = home.people("mother").config(&taken.id);
     for verb in ["create", "create --replace", "destroy --yes"] {
         let refused = run("mother", verb);
-        let code = if verb.starts_with("destroy") { 0 } else { 1 };
+        let code = i32::from(!verb.starts_with("destroy"));
         let refused = refused.ends_with(code);
         if code != 0 {
             refused.says(&number);
