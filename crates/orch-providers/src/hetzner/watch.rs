@@ -15,7 +15,7 @@ use super::trouble::CallError;
 /// are more questions each time.
 const CROWD: u32 = 10;
 /// An action is asked about again after this part of its age, so that its end is seen soon after, as ends go.
-const PART: u32 = 5;
+const PART: u32 = 10;
 
 /// Who waits for actions on behalf of all orders.
 pub(super) struct Watch {

@@ -28,6 +28,7 @@ pub(super) struct Maker {
     pub(super) caller: Caller,
     /// Disks that are made or grown at once.
     pub(super) lanes: Semaphore,
+    usual: task::Usual,
     /// The storage that takes discs, once it was looked for.
     pub(super) disc_store: OnceCell<String>,
     access: OnceCell<PublicKey>,
@@ -60,6 +61,7 @@ impl Maker {
             setup,
             caller,
             lanes,
+            usual: task::Usual::default(),
             disc_store: OnceCell::new(),
             access: OnceCell::new(),
             known: Mutex::default(),
@@ -107,7 +109,7 @@ impl Maker {
 
     /// Waits for what an answer says was begun.
     pub(super) async fn done(&self, answer: &Json, what: &str) -> Result<(), Trouble> {
-        task::done(&self.caller, self.pace(), answer, what).await
+        task::done(&self.caller, self.pace(), &self.usual, answer, what).await
     }
 
     /// The same for what leaves nothing behind where it is stopped: one that takes too long is, so that the next try finds

@@ -67,7 +67,14 @@ impl Pace {
             shortest: self.shortest,
             longest: self.longest,
             part: self.part.max(1),
+            quiet: Duration::ZERO,
         }
+    }
+
+    /// The same for something that was never seen to take less than this. It is not asked about before it could be done, but no
+    /// longer than is ever waited between two questions: this one may be quicker.
+    pub(super) fn wait_usual(&self, limit: Duration, least: Duration) -> Wait {
+        Wait { quiet: (least * 9 / 10).min(self.longest), ..self.wait(limit) }
     }
 
     /// The pause before the next try after so many, all of a different length so that those who met do not meet again.
@@ -94,16 +101,28 @@ pub(super) struct Wait {
     shortest: Duration,
     longest: Duration,
     part: u32,
+    /// How long nothing is asked at first.
+    quiet: Duration,
 }
 
 impl Wait {
+    /// How long it has been.
+    pub(super) fn waited(&self) -> Duration {
+        self.begun.elapsed()
+    }
+
     /// Pauses before the next look; `false` where the time is over, and then at once.
     pub(super) async fn pause(&self) -> bool {
         let now = Instant::now();
         if now >= self.deadline {
             return false;
         }
-        let pause = ((now - self.begun) / self.part).clamp(self.shortest, self.longest.max(self.shortest));
+        let waited = now - self.begun;
+        let pause = if waited < self.quiet {
+            self.quiet - waited
+        } else {
+            ((waited - self.quiet) / self.part).clamp(self.shortest, self.longest.max(self.shortest))
+        };
         sleep(pause.min(self.deadline - now)).await;
         true
     }
@@ -128,6 +147,25 @@ mod tests {
                 begun.elapsed()
             );
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_known_to_take_long_is_not_asked_about_before_and_its_end_is_seen_sooner() {
+        let takes = Duration::from_millis(450);
+        let asked = |wait: Wait| async move {
+            let mut questions = 0;
+            while wait.waited() < takes && wait.pause().await {
+                questions += 1;
+            }
+            (questions, wait.waited())
+        };
+        let (many, late) = asked(Pace::default().wait(Duration::from_mins(1))).await;
+        let (few, soon) = asked(Pace::default().wait_usual(Duration::from_mins(1), takes)).await;
+        assert!(few <= 4 && few < many, "{few} questions, {many} without knowing");
+        assert!(soon <= late && soon <= takes + Pace::default().shortest, "{soon:?}, {late:?}");
+        // One that is quicker than all before it is not waited for without end.
+        let slow = Pace::default().wait_usual(Duration::from_mins(1), Duration::from_mins(10));
+        assert!(slow.pause().await && slow.waited() <= Pace::default().longest);
     }
 
     #[tokio::test(start_paused = true)]

@@ -1,6 +1,9 @@
 //! Tasks: what takes longer is begun, has a name (a UPID), and is asked about until it has stopped.
 
+use std::collections::BTreeMap;
 use std::str::FromStr;
+use std::sync::Mutex;
+use std::time::Duration;
 
 use serde_json::Value as Json;
 
@@ -18,6 +21,22 @@ const LINES: usize = 20;
 pub(super) struct Upid {
     text: String,
     node: String,
+    kind: String,
+}
+
+/// The least time that tasks of each kind were seen to take.
+#[derive(Default)]
+pub(super) struct Usual(Mutex<BTreeMap<String, Duration>>);
+
+impl Usual {
+    fn of(&self, kind: &str) -> Duration {
+        self.0.lock().expect("nobody panics while holding this").get(kind).copied().unwrap_or_default()
+    }
+
+    fn learn(&self, kind: &str, took: Duration) {
+        let mut known = self.0.lock().expect("nobody panics while holding this");
+        known.entry(kind.to_owned()).and_modify(|least| *least = took.min(*least)).or_insert(took);
+    }
 }
 
 impl FromStr for Upid {
@@ -28,7 +47,8 @@ impl FromStr for Upid {
         let parts: Vec<&str> = text.split(':').collect();
         let node = parts.get(1).filter(|node| !node.is_empty()).ok_or(())?;
         let is_one = parts[0] == "UPID" && parts.len() >= 8;
-        if is_one { Ok(Self { text: text.to_owned(), node: (*node).to_owned() }) } else { Err(()) }
+        let kind = parts.get(5).copied().unwrap_or_default().to_owned();
+        if is_one { Ok(Self { text: text.to_owned(), node: (*node).to_owned(), kind }) } else { Err(()) }
     }
 }
 
@@ -39,9 +59,15 @@ impl Upid {
 }
 
 /// Waits for what an answer says was begun. An answer that names no task was done at once.
-pub(super) async fn done(caller: &Caller, pace: &Pace, answer: &Json, what: &str) -> Result<(), Trouble> {
+pub(super) async fn done(
+    caller: &Caller,
+    pace: &Pace,
+    usual: &Usual,
+    answer: &Json,
+    what: &str,
+) -> Result<(), Trouble> {
     match answer.as_str().and_then(|text| text.parse::<Upid>().ok()) {
-        Some(upid) => wait(caller, pace, &upid, what).await,
+        Some(upid) => wait(caller, pace, usual, &upid, what).await,
         None => Ok(()),
     }
 }
@@ -54,8 +80,8 @@ pub(super) async fn stop(caller: &Caller, answer: &Json) {
     }
 }
 
-async fn wait(caller: &Caller, pace: &Pace, upid: &Upid, what: &str) -> Result<(), Trouble> {
-    let wait = pace.wait(pace.task);
+async fn wait(caller: &Caller, pace: &Pace, usual: &Usual, upid: &Upid, what: &str) -> Result<(), Trouble> {
+    let wait = pace.wait_usual(pace.task, usual.of(&upid.kind));
     let path = upid.path("status");
     while wait.pause().await {
         let answer = caller.get(&path).await?;
@@ -65,6 +91,7 @@ async fn wait(caller: &Caller, pace: &Pace, upid: &Upid, what: &str) -> Result<(
         }
         let exit = fields.text("exitstatus").unwrap_or_else(|| "it stopped without a word".into());
         if is_success(&exit) {
+            usual.learn(&upid.kind, wait.waited());
             return Ok(());
         }
         let log = log(caller, upid).await;
