@@ -17,4 +17,5 @@ mod poison;
 mod refusals;
 mod scene;
 mod strangers;
+mod unchanged;
 mod verbs;
