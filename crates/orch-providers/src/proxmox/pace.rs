@@ -118,10 +118,12 @@ impl Wait {
             return false;
         }
         let waited = now - self.begun;
-        let pause = if waited < self.quiet {
-            self.quiet - waited
+        let rest = self.quiet.saturating_sub(waited);
+        let pause = if rest.is_zero() {
+            let beyond = waited.saturating_sub(self.quiet);
+            (beyond / self.part).clamp(self.shortest, self.longest.max(self.shortest))
         } else {
-            ((waited - self.quiet) / self.part).clamp(self.shortest, self.longest.max(self.shortest))
+            rest
         };
         sleep(pause.min(self.deadline - now)).await;
         true
