@@ -103,7 +103,7 @@ fn name(question: &Question) -> String {
 }
 
 /// What an answer says.
-fn answer(call: &str, reply: &Reply) -> Result<Json, Trouble> {
+pub(super) fn answer(call: &str, reply: &Reply) -> Result<Json, Trouble> {
     let body: Option<Json> = serde_json::from_slice(&reply.body).ok();
     if (200..300).contains(&reply.status) {
         let unreadable = || super::read::unreadable(call, "the answer is not what Proxmox answers");
@@ -122,10 +122,9 @@ fn own_words(reply: &Reply, body: Option<&Json>) -> Option<String> {
     let reason = reply.reason.as_deref().map(trimmed).filter(|reason| !reason.is_empty());
     let message = body.and_then(|body| body.get("message")).and_then(Json::as_str).map(trimmed);
     let errors = body.and_then(|body| body.get("errors")).and_then(Json::as_object);
-    let errors = errors
-        .into_iter()
-        .flatten()
-        .filter_map(|(name, error)| Some(format!("`{name}`: {}", trimmed(&super::read::text(error)?))));
+    let errors = errors.into_iter().flatten().filter_map(|(name, error)| {
+        Some(format!("`{}`: {}", trimmed(name), trimmed(&super::read::text(error)?)))
+    });
     let errors: Vec<String> = errors.collect();
     let mut words: Vec<String> =
         message.filter(|message| !message.is_empty()).or(reason).into_iter().collect();
@@ -175,6 +174,8 @@ mod tests {
             "PUT /x: Parameter verification failed. `bogus`: property is not defined"
         );
         assert_eq!(told(502, None, "<html>"), "PUT /x: status 502");
+        let wild = told(400, None, r#"{"errors":{"\u001b[2Jx":"\u001b[0m"}}"#);
+        assert!(!wild.contains(char::is_control), "{wild:?}");
     }
 
     #[test]

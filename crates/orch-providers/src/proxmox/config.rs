@@ -64,7 +64,7 @@ impl Config {
         let disk = self.boot_disk(kind).and_then(|(_, size)| size);
         match kind {
             GuestKind::Qemu => {
-                let cores = number("cores").unwrap_or(1) * number("sockets").unwrap_or(1);
+                let cores = number("cores").unwrap_or(1).saturating_mul(number("sockets").unwrap_or(1));
                 Extent { cores: Some(cores), memory: memory.or(Some(512)), disk }
             }
             GuestKind::Lxc => Extent { cores: number("cores"), memory: memory.or(Some(LXC_MEMORY)), disk },
@@ -128,12 +128,10 @@ fn bytes(text: &str) -> Option<u64> {
     let units = [('K', 10), ('M', 20), ('G', 30), ('T', 40)];
     let unit = units.iter().find(|(letter, _)| text.ends_with(*letter));
     let (digits, shift) = unit.map_or((text, 0), |(letter, shift)| (text.trim_end_matches(*letter), *shift));
+    let of_units = |digits: &str| digits.parse::<u64>().ok()?.checked_mul(1 << shift);
     match digits.split_once('.') {
-        None => digits.parse::<u64>().ok()?.checked_shl(shift),
-        Some((whole, fraction)) => {
-            let tenths: u64 = fraction.get(..1)?.parse().ok()?;
-            Some(whole.parse::<u64>().ok()?.checked_shl(shift)? + (tenths << shift) / 10)
-        }
+        None => of_units(digits),
+        Some((whole, fraction)) => of_units(whole)?.checked_add(of_units(fraction.get(..1)?)? / 10),
     }
 }
 
@@ -158,6 +156,8 @@ mod tests {
             ("2.5G", Some(5 << 29)),
             ("G", None),
             ("10X", None),
+            ("99999999999T", None),
+            ("16777215.99T", Some(u64::MAX - (1 << 40) + 1 + (9 << 40) / 10)),
         ] {
             assert_eq!(bytes(text), size, "{text}");
         }
@@ -180,6 +180,14 @@ mod tests {
         let extent = Extent { cores: None, memory: Some(1024), disk: Some(8 << 30) };
         assert_eq!(container.extent(GuestKind::Lxc), extent);
         assert_eq!(container.mac().as_deref(), Some("bc:24:11:00:00:02"));
+    }
+
+    #[test]
+    fn a_machine_that_is_larger_than_any_number_is_read_too() {
+        let most = u64::MAX.to_string();
+        let machine = config(&json!({ "cores": most, "sockets": "2", "scsi0": "x,size=99999999999T" }));
+        let extent = machine.extent(GuestKind::Qemu);
+        assert_eq!((extent.cores, extent.disk), (Some(u64::MAX), None));
     }
 
     #[test]
