@@ -38,6 +38,8 @@ pub use lab::{Lab, LabError};
 pub use lab_file::{LabFile, LabFileHost, Token};
 pub use local_machines::{LocalMachines, LocalMachinesSettings};
 pub use machines::{FirstBoot, Machines, Paper, Power, Size, Trouble, Wanted};
+#[doc(hidden)]
+pub use proxmox::files_of_disc;
 pub use proxmox::{
     Proxmox, ProxmoxError, ProxmoxSettings, ProxmoxStorage, ProxmoxTemplate, ProxmoxTimings, ProxmoxToken,
 };

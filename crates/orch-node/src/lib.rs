@@ -30,3 +30,5 @@ mod vault;
 mod worker;
 
 pub use command::command;
+#[doc(hidden)]
+pub use first_boot::read_user_data;

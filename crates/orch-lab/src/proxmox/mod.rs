@@ -39,6 +39,7 @@ mod table;
 mod tasks;
 mod upload;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
@@ -188,4 +189,10 @@ impl Api for Proxmox {
             }
         }
     }
+}
+
+/// The files at the top of a disc that a machine is given: for those who feed it what is no disc.
+#[doc(hidden)]
+pub fn files_of_disc(image: &[u8]) -> Option<BTreeMap<String, Vec<u8>>> {
+    Some(iso::Iso::read(image)?.files)
 }

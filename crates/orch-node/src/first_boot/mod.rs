@@ -45,6 +45,12 @@ pub(crate) struct Given {
     user_data: String,
 }
 
+/// Reads user data and does nothing with it: for those who feed it what is none.
+#[doc(hidden)]
+pub fn read_user_data(text: &str) -> Result<(), String> {
+    UserData::of(text).map(drop)
+}
+
 /// Does what the machine is given, unless that was done before in this life.
 pub(crate) fn first_boot(node: &Node, given: &Given) -> Result<(), ApplyError> {
     let done = node.read(Path::new(INSTANCE))?;

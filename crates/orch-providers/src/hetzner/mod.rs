@@ -24,6 +24,8 @@ mod provider;
 mod see;
 mod settle;
 mod trouble;
+#[doc(hidden)]
+pub mod untrusted;
 mod watch;
 mod way;
 

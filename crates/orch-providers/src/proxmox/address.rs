@@ -83,7 +83,7 @@ impl Maker {
 }
 
 /// The address of the card with this hardware address: one of the older kind where there is one, and none that means itself.
-fn address_in(answer: &Json, mac: &str) -> Option<IpAddr> {
+pub(super) fn address_in(answer: &Json, mac: &str) -> Option<IpAddr> {
     let cards = answer.get("result").unwrap_or(answer).as_array()?;
     let text = |value: &Json, names: [&str; 2]| {
         let named = names.iter().find_map(|name| value.get(*name));

@@ -28,6 +28,8 @@ mod seed;
 mod setup;
 mod task;
 mod trouble;
+#[doc(hidden)]
+pub mod untrusted;
 mod way;
 
 pub use pace::Pace;

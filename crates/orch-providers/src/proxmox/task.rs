@@ -53,7 +53,7 @@ impl FromStr for Upid {
 }
 
 impl Upid {
-    fn path(&self, what: &str) -> String {
+    pub(super) fn path(&self, what: &str) -> String {
         format!("/nodes/{}/tasks/{}/{what}", encode(&self.node), encode(&self.text))
     }
 }
