@@ -75,7 +75,7 @@ async fn a_machine_costs_few_questions() {
     assert_eq!(driver.apply(&destroy).await.unwrap(), Done::Changed);
     let removed = asked(&world);
     println!("destroy: {} and polls, {} in all\n{removed:#?}", removed.len(), world.serving.calls().count());
-    assert!(removed.len() <= 6, "{removed:#?}");
+    assert!(removed.len() <= 8, "{removed:#?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

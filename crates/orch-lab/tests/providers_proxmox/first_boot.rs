@@ -40,10 +40,8 @@ async fn a_machine_reads_its_disc_and_the_disc_goes_when_it_is_known_by_its_own_
     assert!(text.starts_with("#cloud-config\n") && text.contains("ed25519_private"), "{text}");
     assert_eq!((given.instance, given.hostname.as_str()), (order.uuid.to_string(), "web"));
     let config = world.config(10_100).await;
-    assert_eq!(
-        config["ide2"].as_str().unwrap().split(',').next(),
-        Some(&*format!("local:iso/orch-{}.iso", order.uuid))
-    );
+    let disc = format!("local:iso/orch-{}-", order.uuid);
+    assert!(config["ide2"].as_str().unwrap().starts_with(&disc), "{config}");
     assert!(config["net0"].as_str().unwrap().ends_with(",bridge=vmbr0,tag=20"), "{config}");
     assert_eq!(world.discs().await.len(), 1);
 
@@ -92,8 +90,8 @@ async fn where_the_host_takes_snippets_a_machine_is_given_one() {
     let given = world.machines.given.lock().unwrap().get("10100").cloned().expect("it was started");
     assert!(String::from_utf8(given.user_data).unwrap().contains("ed25519_private"));
     let config = world.config(10_100).await;
-    let snippet = format!("user=local:snippets/orch-{}.yaml", order.uuid);
-    assert_eq!(config["cicustom"].as_str(), Some(snippet.as_str()));
+    let snippet = format!("user=local:snippets/orch-{}-", order.uuid);
+    assert!(config["cicustom"].as_str().unwrap().starts_with(&snippet), "{config}");
     assert!(world.discs().await.is_empty());
     assert_eq!(driver.provider.pin(&pin(&order, true), &driver.permit).await.unwrap(), Done::Changed);
     assert_eq!(fs::read_dir(path.join("snippets")).unwrap().count(), 0, "what it was given is taken away");

@@ -71,7 +71,12 @@ impl Maker {
             Some(Bears::Begun(_)) => {
                 let _making = self.making(spot.id.vmid);
                 let seed = self.seed_of(order, spec).await?;
+                let kept = seed.as_ref().map(|seed| seed.place.volume().to_owned());
                 self.finish(order, spec, spot, seed).await?;
+                // Whoever began it may have given it something else, which nobody looks for any more now.
+                if image::kind(spec) == GuestKind::Qemu {
+                    self.remove_seed_but(order.uuid, kept.as_deref()).await?;
+                }
                 Ok(Done::Changed)
             }
             Some(Bears::Nothing) | None => Err(not_ours()),
@@ -202,9 +207,6 @@ impl Maker {
             (!is_made).then(|| self.last_word(spec, spot, seed.as_ref(), config, tags))
         });
         if done.await? == Done::Unchanged {
-            if let Some(seed) = seed {
-                self.remove_place(&seed.place).await?;
-            }
             self.ensure_running(spot, &order.progress).await?;
             return self.reach(order, spot).await;
         }

@@ -79,9 +79,6 @@ impl Maker {
         if self.list().await?.iter().any(|listed| listed.spot.id != spot.id && bears_it(listed)) {
             return Ok(());
         }
-        if let Some(volume) = disc_of(config, uuid) {
-            return self.remove_volume(&volume).await;
-        }
         let removed = self.remove_seed(uuid).await;
         // It was taken away when the machine was settled, unless somebody was interrupted just then.
         let is_settled = matches!(config.bears(), Bears::Made(written) if written.first.is_none());

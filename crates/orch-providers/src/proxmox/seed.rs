@@ -35,6 +35,15 @@ pub(super) enum Place {
     Snippet(String),
 }
 
+impl Place {
+    /// Its volume.
+    pub(super) fn volume(&self) -> &str {
+        match self {
+            Self::Disc(volume) | Self::Snippet(volume) => volume,
+        }
+    }
+}
+
 impl Maker {
     /// Puts what a machine is given in its place, under a name that nobody else uses: another driver may be giving something else
     /// to the same half-made machine.
@@ -142,6 +151,11 @@ impl Maker {
 
     /// Removes everything that a machine was ever given; what is gone is gone.
     pub(super) async fn remove_seed(&self, uuid: Uuid) -> Result<(), Trouble> {
+        self.remove_seed_but(uuid, None).await
+    }
+
+    /// The same but for what it has.
+    pub(super) async fn remove_seed_but(&self, uuid: Uuid, kept: Option<&str>) -> Result<(), Trouble> {
         let (storage, kind) = match self.snippets() {
             Some((_, storage)) => (storage, "snippets"),
             None => match self.disc_store().await {
@@ -154,6 +168,9 @@ impl Maker {
         for volume in
             self.content(storage, kind).await?.into_iter().filter(|volume| uuid_in(volume) == Some(uuid))
         {
+            if kept == Some(volume.as_str()) {
+                continue;
+            }
             let place = if kind == "iso" { Place::Disc(volume) } else { Place::Snippet(volume) };
             self.remove_place(&place).await?;
         }
