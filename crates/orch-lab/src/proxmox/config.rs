@@ -130,13 +130,20 @@ fn list(text: Option<&str>) -> Vec<String> {
     text.unwrap_or_default().split([',', ';', ' ']).filter(|key| !key.is_empty()).map(str::to_owned).collect()
 }
 
+/// What is said where a digest is not that of the configuration any more.
+pub(super) const fn changed_meanwhile(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Qemu => "checksum mismatch (file change by other user?)",
+        Kind::Lxc => "detected modified configuration - file changed by other user? Try again.",
+    }
+}
+
 fn check(call: &Call, state: &State) -> Result<(u32, Order), Refusal> {
     let vmid = call.guest_id(state, ANY_CONFIG)?;
     let skips_lock = call.skips_lock()?;
     let guest = call.guest(state, vmid)?;
     if call.params.get("digest").is_some_and(|digest| digest != guest.digest()) {
-        let why = "detected modified configuration - file changed by other user? Try again.";
-        return Err(Refusal::died(why));
+        return Err(Refusal::died(changed_meanwhile(call.kind())));
     }
     if !skips_lock {
         not_locked(guest).map_err(Refusal::died)?;

@@ -111,7 +111,7 @@ async fn a_configuration_that_changed_meanwhile_is_not_overwritten() {
     let digest = world.get(path).await["digest"].as_str().unwrap().to_owned();
     world.data("PUT", path, &[("tags", "a"), ("digest", &digest)]).await;
     let said = world.ask("PUT", path, &[("tags", "b"), ("digest", &digest)]).await;
-    assert_eq!(said.reason, "detected modified configuration - file changed by other user? Try again.");
+    assert_eq!(said.reason, "checksum mismatch (file change by other user?)");
 }
 
 #[tokio::test]

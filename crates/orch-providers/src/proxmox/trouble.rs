@@ -109,9 +109,9 @@ impl Trouble {
             || (self.says("lock") && self.says("got timeout"))
     }
 
-    /// The configuration was changed by others since it was read.
+    /// The configuration was changed by others since it was read. Containers and machines say it in different words.
     pub(super) fn is_outdated(&self) -> bool {
-        self.says("detected modified configuration")
+        self.says("detected modified configuration") || self.says("file change by other user")
     }
 
     /// The token may not do it, now or later.
@@ -201,6 +201,10 @@ mod tests {
         let locked = "can't lock file '/var/lock/qemu-server/lock-101.conf' - got timeout";
         assert!(said(500, locked).is_locked());
         assert!(!said(500, "VM quit/powerdown failed - got timeout").is_locked());
+        assert!(said(500, "checksum mismatch (file change by other user?)").is_outdated());
+        let changed = "detected modified configuration - file changed by other user? Try again.";
+        assert!(said(500, changed).is_outdated());
+        assert!(!said(500, "checksum mismatch: got 'a' != expect 'b'").is_outdated());
         assert!(said(500, "cluster not ready - no quorum?").is_passing());
         assert!(said(500, "VM 101 is not running").is_off());
         assert!(!said(500, "QEMU guest agent is not running").is_off());
