@@ -225,7 +225,7 @@ impl Tries<'_> {
         if (trouble.is_locked() || trouble.is_outdated()) && self.locked + 1 < self.pace.lock_tries {
             self.locked += 1;
             self.pace.yield_to_others().await;
-        } else if trouble.is_uncertain() && self.lost + 1 < self.pace.tries {
+        } else if (trouble.is_uncertain() || trouble.was_not_begun()) && self.lost + 1 < self.pace.tries {
             self.lost += 1;
             self.pace.breathe(self.lost).await;
         } else {

@@ -125,8 +125,14 @@ impl Trouble {
     }
 
     /// Nothing can have happened, and asking again may help.
-    pub(super) const fn had_no_effect(&self) -> bool {
+    pub(super) fn had_no_effect(&self) -> bool {
         matches!(self, Self::Wire(ApiError::Unreached { .. }) | Self::Said { status: 429, .. })
+            || self.was_not_begun()
+    }
+
+    /// A task was to be begun and was not: Proxmox disturbs itself where another one ends at that very moment.
+    pub(super) fn was_not_begun(&self) -> bool {
+        self.says("start worker failed") || self.says("parent setup error")
     }
 
     /// Whether something happened is not known.
@@ -210,6 +216,14 @@ mod tests {
         assert!(!said(500, "QEMU guest agent is not running").is_off());
         assert!(said(599, "Too many redirections").is_uncertain());
         assert!(said(429, "").had_no_effect() && !said(500, "broken").is_passing());
+    }
+
+    #[test]
+    fn a_task_that_was_not_begun_had_no_effect() {
+        assert!(said(500, "got no worker upid - start worker failed").had_no_effect());
+        let exit = "parent setup error".to_owned();
+        let task = Trouble::Task { what: "starting it".into(), exit, log: Vec::new() };
+        assert!(task.had_no_effect() && !task.is_uncertain());
     }
 
     #[test]
