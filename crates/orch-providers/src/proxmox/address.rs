@@ -51,8 +51,8 @@ impl Maker {
                     return Ok(address);
                 }
                 Ok(None) => "it says no address for the card that it was given".into(),
-                Err(trouble) if trouble.is_off() => return Err(trouble),
-                Err(trouble) if trouble.is_forbidden() => return Err(trouble),
+                // Waiting does not help a machine that is off, nor a token that may not ask.
+                Err(trouble) if trouble.is_off() || trouble.is_forbidden() => return Err(trouble),
                 Err(trouble @ (Trouble::Said { .. } | Trouble::Unreadable { .. })) => trouble.to_string(),
                 Err(trouble) => return Err(trouble),
             };

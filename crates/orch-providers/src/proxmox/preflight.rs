@@ -33,6 +33,13 @@ const PRIVILEGES: [&str; 15] = [
     "VM.PowerMgmt",
 ];
 
+/// What asking a machine for its address takes since version 9.
+const AGENT: &str = "VM.GuestAgent.Audit";
+/// What does so too, with everything else that can be asked of a machine.
+const ANY_AGENT: &str = "VM.GuestAgent.Unrestricted";
+/// What it took before; newer versions do not know it.
+const OLD_AGENT: &str = "VM.Monitor";
+
 impl Maker {
     pub(super) async fn preflight(&self, wanted: &[MachineSpec]) -> Preflight {
         if wanted.is_empty() {
@@ -50,17 +57,20 @@ impl Maker {
             self.list(),
         );
         let mut obstacles = Vec::new();
-        if let Err(trouble) = version {
+        let version = match version {
+            Ok(version) => version,
             // Where it does not even say which version it is, everything else is said by that.
-            return Preflight { obstacles: vec![self.stands(trouble)], ..Preflight::default() };
-        }
+            Err(trouble) => {
+                return Preflight { obstacles: vec![self.stands(trouble)], ..Preflight::default() };
+            }
+        };
         obstacles.extend(self.node_stands(&nodes));
         // What is there on a node that is not there is no news.
         if obstacles.is_empty() {
             obstacles.extend(self.storage_stands(&storages, wanted));
             obstacles.extend(self.bridge_stands(&bridges));
         }
-        obstacles.extend(self.privilege_stands(&permissions));
+        obstacles.extend(self.privilege_stands(&permissions, &self.privileges(&version, wanted)));
         match listed {
             Ok(listed) => obstacles.extend(self.image_stands(wanted, &listed).await),
             Err(trouble) => obstacles.push(self.stands(trouble)),
@@ -150,22 +160,36 @@ impl Maker {
         })
     }
 
+    /// What making these machines takes.
+    fn privileges(&self, version: &Json, wanted: &[MachineSpec]) -> Vec<&'static str> {
+        let mut privileges = PRIVILEGES.to_vec();
+        let machines = || wanted.iter().filter(|spec| image::kind(spec) == GuestKind::Qemu);
+        let is_copied = machines().any(|spec| matches!(Image::of(&spec.image), Ok(Image::Template(_))));
+        // A template may bring a drive for cloud-init, which is taken away.
+        if is_copied || self.snippets().is_some() {
+            privileges.push("VM.Config.Cloudinit");
+        }
+        let asks_agents = self.setup.reach.is_some() && self.setup.neighbours.is_none();
+        if asks_agents && machines().next().is_some() {
+            privileges.push(agent_privilege(version));
+        }
+        privileges
+    }
+
     /// Privileges that the token has nowhere.
-    fn privilege_stands(&self, answer: &Result<Json, Trouble>) -> Option<Obstacle> {
+    fn privilege_stands(&self, answer: &Result<Json, Trouble>, needed: &[&str]) -> Option<Obstacle> {
         let paths = answer.as_ref().ok()?.as_object()?;
         let has = |privilege: &str| paths.values().any(|granted| granted.get(privilege).is_some());
-        let mut missing: Vec<&str> = PRIVILEGES.into_iter().filter(|privilege| !has(privilege)).collect();
-        // To be told the address of a machine; the first was called otherwise before version 9.
-        if !["VM.GuestAgent.Audit", "VM.GuestAgent.Unrestricted", "VM.Monitor"].into_iter().any(has) {
-            missing.push("VM.GuestAgent.Audit");
-        }
+        let does_instead = |privilege: &str| privilege == AGENT && has(ANY_AGENT);
+        let is_missing = |privilege: &&str| !has(privilege) && !does_instead(privilege);
+        let missing: Vec<&str> = needed.iter().copied().filter(is_missing).collect();
         if missing.is_empty() {
             return None;
         }
         let missing = missing.join(",");
         let what = format!("the token of `{}` lacks {missing}", self.setup.host);
         let hint = format!(
-            "`pveum role modify Orch --append 1 --privs \"{missing}\"`, as docs/proxmox.md makes that role; a token that is privilege-separated needs it beside its user"
+            "`pveum role modify <role> --append 1 --privs \"{missing}\"` with the role that it has (`pveum acl list`), or where it has none `pveum role add orch --privs \"{missing}\"`, then `pveum acl modify / --tokens 'user@realm!name' --roles orch`"
         );
         Some(Obstacle { what, hint })
     }
@@ -198,8 +222,30 @@ impl Maker {
     }
 }
 
+/// The privilege that asking a machine for its address takes in this version.
+fn agent_privilege(version: &Json) -> &'static str {
+    let text = version.get("version").and_then(Json::as_str).unwrap_or_default();
+    let major = text.split('.').next().and_then(|major| major.parse::<u32>().ok());
+    if major.is_some_and(|major| major < 9) { OLD_AGENT } else { AGENT }
+}
+
 /// What things in an answer are called.
 fn named(call: &str, answer: &Result<Json, Trouble>, name: &str) -> Result<BTreeSet<String>, Trouble> {
     let answer = answer.as_ref().map_err(Trouble::clone)?;
     Ok(Fields::each(call, answer)?.iter().filter_map(|entry| entry.text(name)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_asking_a_machine_takes_is_called_differently_since_version_9() {
+        assert_eq!(agent_privilege(&json!({ "version": "8.4.1", "release": "8.4" })), "VM.Monitor");
+        for newer in [json!({ "version": "9.2.11" }), json!({ "version": "10.0" }), json!({})] {
+            assert_eq!(agent_privilege(&newer), "VM.GuestAgent.Audit", "{newer}");
+        }
+    }
 }

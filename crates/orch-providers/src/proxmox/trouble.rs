@@ -124,6 +124,11 @@ impl Trouble {
         self.says("not running") && !self.says("agent")
     }
 
+    /// The token may not do that.
+    pub(super) const fn is_forbidden(&self) -> bool {
+        matches!(self, Self::Said { status: 401 | 403, .. })
+    }
+
     /// Nothing can have happened, and asking again may help.
     pub(super) fn had_no_effect(&self) -> bool {
         matches!(self, Self::Wire(ApiError::Unreached { .. }) | Self::Said { status: 429, .. })
