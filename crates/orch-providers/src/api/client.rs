@@ -137,13 +137,23 @@ impl Client {
     /// Asks, and waits for the whole answer, once. Where nothing can have happened, a connection that had gone stale is made
     /// anew.
     pub async fn ask(&self, question: &Question) -> Result<Reply, ApiError> {
+        self.ask_by(question, true).await
+    }
+
+    /// The same by a connection that nothing was asked by before.
+    pub async fn ask_anew(&self, question: &Question) -> Result<Reply, ApiError> {
+        self.ask_by(question, false).await
+    }
+
+    async fn ask_by(&self, question: &Question, may_be_kept: bool) -> Result<Reply, ApiError> {
         let deadline = Instant::now() + question.limit.unwrap_or(self.settings.limit);
         let unreached = |why: String| ApiError::Unreached { api: self.endpoint().to_owned(), why };
         let lane = timeout_at(deadline, self.lanes.acquire()).await;
         let _lane = lane.map_err(|_| unreached("too much is asked of it already".into()))?;
         let mut request = self.request(question).await?;
         loop {
-            let (mut sender, is_kept) = match self.kept() {
+            let kept = if may_be_kept { self.kept() } else { None };
+            let (mut sender, is_kept) = match kept {
                 Some(sender) => (sender, true),
                 None => (self.connect(deadline).await?, false),
             };

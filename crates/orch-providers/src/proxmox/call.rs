@@ -65,7 +65,13 @@ impl Caller {
         let call = name(&question);
         let mut tries = 0;
         loop {
-            let trouble = match self.client.ask(&question).await.map_err(Trouble::from) {
+            let reply = if is_upload(&question) {
+                // Where an upload is refused, a connection that was used before is told `bad request` in the stead of why.
+                self.client.ask_anew(&question).await
+            } else {
+                self.client.ask(&question).await
+            };
+            let trouble = match reply.map_err(Trouble::from) {
                 Ok(reply) => match answer(&call, &reply) {
                     Ok(data) => return Ok(data),
                     Err(trouble) => trouble,
@@ -85,6 +91,10 @@ impl Caller {
             self.pace.breathe(tries).await;
         }
     }
+}
+
+fn is_upload(question: &Question) -> bool {
+    question.body.as_ref().is_some_and(|(kind, _)| *kind == MULTIPART)
 }
 
 fn question(method: Method, path: &str, pairs: Option<&Pairs>) -> Question {
@@ -186,6 +196,14 @@ mod tests {
         assert_eq!(asked.body.unwrap().1, "k=secret%2B");
         let twice = crate::api::encode("ssh-ed25519 A+/= x");
         assert_eq!(form([("sshkeys", twice.as_str())]), "sshkeys=ssh-ed25519%2520A%252B%252F%253D%2520x");
+    }
+
+    #[test]
+    fn an_upload_is_told_from_a_form() {
+        let mut asked = question(Method::Post, "/x", Some(&vec![("content", "iso".into())]));
+        assert!(!is_upload(&asked) && !is_upload(&question(Method::Get, "/x", None)));
+        asked.body = Some((MULTIPART, Bytes::new()));
+        assert!(is_upload(&asked));
     }
 
     #[test]
