@@ -11,7 +11,7 @@ use orch_run::{Done, Order, Provider as _, Scope};
 use crate::world::{SMALLEST, World, create, host};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_look_at_a_hundred_machines_is_one_question() {
+async fn a_look_at_a_hundred_machines_is_one_question_and_one_to_their_node() {
     let world = World::new();
     let driver = world.driver();
     let order = create("web", 10_000);
@@ -42,7 +42,7 @@ async fn a_look_at_a_hundred_machines_is_one_question() {
     world.serving.calls().reset();
     let view = driver.look().await.unwrap();
     assert_eq!(view.machines().iter().filter(|machine| machine.marks.is_some()).count(), 100);
-    assert_eq!(world.serving.calls().count(), 1);
+    assert_eq!(world.serving.calls().count(), 2, "the list, and what the node itself says");
     world.serving.calls().reset();
     driver.provider.observe(&Scope { host: host(), node: Some(order.identity) }).await.unwrap();
     assert_eq!(world.serving.calls().count(), 3, "the list, and two questions about the one of interest");

@@ -111,7 +111,7 @@ pub(super) struct Extent {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Listed {
     pub(super) spot: Spot,
-    /// Nothing until it was reported for the first time.
+    /// Nothing until it was reported for the first time, nor while it is made and has none.
     pub(super) name: Option<String>,
     pub(super) status: Status,
     pub(super) tags: Vec<String>,
@@ -158,13 +158,23 @@ fn one(kind: GuestKind, entry: Fields<'_>) -> Result<Listed, Trouble> {
     };
     Ok(Listed {
         spot: Spot { node: entry.needs_text("node")?, id: GuestId { kind, vmid } },
-        name: entry.text("name").filter(|name| !name.is_empty()),
+        name: entry.text("name").filter(|name| is_name(name, kind, vmid)),
         status: Status::of(entry.text("status").as_deref()),
         tags: entry.text("tags").map(|tags| mark::split(&tags)).unwrap_or_default(),
         lock: entry.text("lock").filter(|lock| !lock.is_empty()),
         extent,
         is_template: entry.is_set("template"),
     })
+}
+
+/// Whether a machine is called so, and not only shown so because it has no name. One that is being made is reported without
+/// one, and the list goes on to say so when it is long made.
+pub(super) fn is_name(shown: &str, kind: GuestKind, vmid: u32) -> bool {
+    let stand_in = match kind {
+        GuestKind::Qemu => format!("VM {vmid}"),
+        GuestKind::Lxc => format!("CT{vmid}"),
+    };
+    !shown.is_empty() && shown != stand_in
 }
 
 #[cfg(test)]
@@ -189,6 +199,17 @@ mod tests {
         let extent = Extent { cores: Some(2), memory: Some(2048), disk: Some(10 << 30) };
         assert_eq!((machines[1].extent, machines[1].tags.len()), (extent, 2));
         assert_eq!(machines[1].spot.path("/config"), "/nodes/pve1/qemu/102/config");
+    }
+
+    #[test]
+    fn what_a_machine_without_a_name_is_shown_as_is_none() {
+        let answer = json!([
+            { "type": "qemu", "vmid": 101, "node": "a", "name": "VM 101", "status": "stopped" },
+            { "type": "lxc", "vmid": 102, "node": "a", "name": "CT102", "status": "stopped" },
+            { "type": "qemu", "vmid": 103, "node": "a", "name": "CT103", "status": "stopped" },
+        ]);
+        let names: Vec<_> = list(&answer).unwrap().into_iter().map(|machine| machine.name).collect();
+        assert_eq!(names, [None, None, Some("CT103".into())]);
     }
 
     #[test]

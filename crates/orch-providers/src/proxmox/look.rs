@@ -1,4 +1,4 @@
-//! Looking: one question for all machines, and a closer look at those whose marks are not in the list, or that are of interest.
+//! Looking: one question for all machines, one to each node that has any of ours, and a closer look at those whose marks are not in the list, or that are of interest.
 
 use std::sync::Arc;
 
@@ -42,7 +42,11 @@ impl Maker {
         let node = if let Interest::Node(node) = interest { Some(node) } else { None };
         let mut seen = Vec::new();
         let mut closer: JoinSet<Result<Option<Seen>, Trouble>> = JoinSet::new();
-        for listed in self.list().await? {
+        let mut all = self.list().await?;
+        if interest == Interest::All {
+            self.freshen(&mut all).await;
+        }
+        for listed in all {
             let bears = if listed.is_template { Bears::Nothing } else { Bears::of(&listed.tags, None) };
             let is_meant =
                 bears.marks().is_some_and(|marks| node.is_some_and(|node| marks.identity() == *node));
@@ -86,7 +90,7 @@ impl Maker {
     }
 
     /// Whether its number is one that could have been derived.
-    fn is_in_range(&self, listed: &Listed) -> bool {
+    pub(super) fn is_in_range(&self, listed: &Listed) -> bool {
         let range = self.setup.proxmox.vmid_range;
         (range.first()..=range.last()).contains(&listed.spot.id.vmid)
     }
