@@ -102,8 +102,8 @@ impl Maker {
             config = self.grow_disk(&spot, order.uuid, config, to.disk).await?;
             done = Done::Changed;
         }
-        let is_so = was.cores == Some(u64::from(to.cores)) && was.memory == Some(u64::from(to.memory));
-        if !is_so || done == Done::Changed {
+        let is_other = was.cores != Some(u64::from(to.cores)) || was.memory != Some(u64::from(to.memory));
+        if is_other || resized_tags(to, &config).is_some() {
             order.progress.say("changing cores and memory");
             self.write(&spot, order.uuid, config, |config| Some(sized(spot.id.kind, to, config))).await?;
             done = Done::Changed;
@@ -136,6 +136,7 @@ impl Maker {
 
 fn sized(kind: GuestKind, to: Size, config: &Config) -> Pairs {
     let mut pairs: Pairs = vec![("cores", to.cores.to_string()), ("memory", to.memory.to_string())];
+    pairs.extend(resized_tags(to, config).map(|tags| ("tags", tags)));
     if kind == GuestKind::Qemu && config.word("sockets").is_some_and(|sockets| sockets != "1") {
         pairs.push(("sockets", "1".into()));
     }
@@ -148,4 +149,44 @@ fn sized(kind: GuestKind, to: Size, config: &Config) -> Pairs {
         pairs.push(("tags", mark::tags(&written, &config.tags())));
     }
     pairs
+}
+
+/// The tags of a machine that has the size on it that was asked for, where that was another one.
+fn resized_tags(to: Size, config: &Config) -> Option<String> {
+    let Bears::Made(written) = config.bears() else { return None };
+    written.size.filter(|size| *size != to)?;
+    let written = Written { size: Some(to), ..*written };
+    Some(mark::tags(&written, &config.tags()))
+}
+
+#[cfg(test)]
+mod tests {
+    use orch_plan::Marks;
+    use serde_json::json;
+
+    use super::*;
+
+    fn config(size: Option<Size>) -> Config {
+        let marks = Marks {
+            site: "home.example".parse().unwrap(),
+            manifest: "workers".parse().unwrap(),
+            node: "worker-1".parse().unwrap(),
+            host: "father".parse().unwrap(),
+            uuid: Uuid::from_u128(7),
+        };
+        let written = Written { marks, first: None, own: None, applied: None, port: 22, image: None, size };
+        let tags = mark::tags(&written, &["mine".into()]);
+        Config::read("GET /x", &json!({ "cores": 1, "memory": 1024, "tags": tags })).unwrap()
+    }
+
+    #[test]
+    fn a_container_that_gets_another_size_has_that_one_on_it() {
+        let size = |disk| Size { cores: 1, memory: 1024, disk };
+        let pairs = sized(GuestKind::Lxc, size(110), &config(Some(size(100))));
+        let tags = pairs.iter().find(|(name, _)| *name == "tags").map(|(_, tags)| tags.as_str());
+        let tags = tags.expect("its tags are written");
+        assert!(tags.contains("orch-size.1-1024-110") && tags.starts_with("mine;"), "{tags}");
+        assert_eq!(resized_tags(size(100), &config(Some(size(100)))), None);
+        assert_eq!(resized_tags(size(100), &config(None)), None);
+    }
 }
