@@ -3,12 +3,22 @@
 /// The way out of what these words tell of.
 pub(super) fn hint(words: &str) -> String {
     if let Some((path, privilege)) = missing_privilege(words) {
+        // A role on a deeper path takes the place of those above it, so one that has this privilege alone would take away the rest.
         return format!(
-            "give the token the privilege {privilege} at {path}: `pveum role modify Orch --append 1 --privs \"{privilege}\"`, then `pveum acl modify {path} --tokens 'user@realm!name' --roles Orch`, and the same with `--users user@realm`"
+            "give the token the privilege {privilege} at {path}: `pveum role modify <role> --append 1 --privs \"{privilege}\"` with the role that it has there or above (`pveum acl list`), or where it has none `pveum acl modify {path} --tokens 'user@realm!name' --roles <role>`"
         );
     }
     let has = |any: &[&str]| any.iter().any(|text| words.contains(text));
     let known = [
+        (
+            // Where several privileges would do, Proxmox names none.
+            &["Permission check failed"][..],
+            "give the token VM.Allocate at /vms, with the other privileges that making machines takes: see `pveum user token permissions <user> <token>`",
+        ),
+        (
+            &["powerdown failed"][..],
+            "its system does not shut down when asked: have it run the QEMU guest agent or heed the power button, or stop it by hand (`qm stop <VMID>`), and run again",
+        ),
         (
             &[
                 "no space left",
@@ -73,6 +83,8 @@ mod tests {
         let said = hint("Permission check failed (/storage/local, Datastore.AllocateTemplate)");
         assert!(said.contains("Datastore.AllocateTemplate at /storage/local"), "{said}");
         assert!(said.contains("pveum acl modify /storage/local --tokens"), "{said}");
+        let said = hint("Permission check failed (/vms/101, VM.GuestAgent.Audit|VM.GuestAgent.Unrestricted)");
+        assert!(said.contains("--append 1 --privs \"VM.GuestAgent.Audit\"`"), "{said}");
     }
 
     #[test]
@@ -80,6 +92,8 @@ mod tests {
         assert!(hint("zfs error: out of space").contains("make room"));
         assert!(hint("hostname lookup 'pveX' failed - failed to get address info").contains("`node`"));
         assert!(hint("start failed: not enough memory").contains("memory"));
+        assert!(hint("VM quit/powerdown failed - got timeout").contains("qm stop"));
+        assert!(hint("Permission check failed").contains("VM.Allocate"));
         assert!(hint("whatever").contains("run again"));
     }
 }
