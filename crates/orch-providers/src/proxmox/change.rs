@@ -140,14 +140,7 @@ fn sized(kind: GuestKind, to: Size, config: &Config) -> Pairs {
     if kind == GuestKind::Qemu && config.word("sockets").is_some_and(|sockets| sockets != "1") {
         pairs.push(("sockets", "1".into()));
     }
-    let balloon = config.word("balloon").and_then(|balloon| balloon.parse::<u32>().ok());
-    if kind == GuestKind::Qemu && balloon.is_some_and(|balloon| balloon > to.memory) {
-        pairs.push(("delete", "balloon".into()));
-    }
-    if let Bears::Made(written) = config.bears() {
-        let written = Written { size: Some(to), ..*written };
-        pairs.push(("tags", mark::tags(&written, &config.tags())));
-    }
+    pairs.extend(config.balloon_for(to.memory));
     pairs
 }
 
@@ -177,6 +170,17 @@ mod tests {
         let written = Written { marks, first: None, own: None, applied: None, port: 22, image: None, size };
         let tags = mark::tags(&written, &["mine".into()]);
         Config::read("GET /x", &json!({ "cores": 1, "memory": 1024, "tags": tags })).unwrap()
+    }
+
+    #[test]
+    fn a_machine_that_gets_less_memory_than_it_is_to_keep_keeps_all_of_that() {
+        let config = Config::read("GET /x", &json!({ "memory": "2048", "balloon": 1024 })).unwrap();
+        let size = |memory| Size { cores: 1, memory, disk: 10 };
+        let has = |memory| {
+            let pairs = sized(GuestKind::Qemu, size(memory), &config);
+            pairs.into_iter().find(|(name, _)| *name == "balloon").map(|(_, balloon)| balloon)
+        };
+        assert_eq!((has(512).as_deref(), has(1024), has(4096)), (Some("512"), None, None));
     }
 
     #[test]

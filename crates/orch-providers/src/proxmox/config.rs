@@ -71,6 +71,13 @@ impl Config {
         }
     }
 
+    /// What must be said of the least memory that it keeps where it gets no more than this: Proxmox refuses a least that is more
+    /// than all, also where it is taken away with the same word.
+    pub(super) fn balloon_for(&self, memory: u32) -> Option<(&'static str, String)> {
+        let balloon = self.word("balloon").and_then(|balloon| balloon.parse::<u32>().ok());
+        balloon.filter(|balloon| *balloon > memory).map(|_| ("balloon", memory.to_string()))
+    }
+
     /// Where the disk is attached that it starts from, and its size in bytes where that is said.
     pub(super) fn boot_disk(&self, kind: GuestKind) -> Option<(String, Option<u64>)> {
         let key = match kind {

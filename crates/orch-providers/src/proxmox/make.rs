@@ -265,10 +265,7 @@ impl Maker {
             }
             None => {}
         }
-        let balloon = config.word("balloon").and_then(|balloon| balloon.parse().ok());
-        unwanted.extend(
-            balloon.filter(|balloon: &u32| *balloon > spec.size.memory).map(|_| "balloon".to_owned()),
-        );
+        pairs.extend(config.balloon_for(spec.size.memory));
         if !unwanted.is_empty() {
             pairs.push(("delete", unwanted.join(",")));
         }
