@@ -153,6 +153,7 @@ fn check(call: &Call, state: &State) -> Result<(u32, Order), Refusal> {
         return Err(Refusal::parameter("config", "no options specified"));
     }
     order.check(call, state, vmid)?;
+    guest.balloon_fits(&order.sets).map_err(Refusal::died)?;
     Ok((vmid, order))
 }
 

@@ -205,6 +205,22 @@ impl Guest {
         memory.unwrap_or(512)
     }
 
+    /// Whether what is to be set lets it keep no more memory than it has. What is taken away with the same word still counts.
+    pub(super) fn balloon_fits(&self, sets: &BTreeMap<String, String>) -> Result<(), String> {
+        if self.kind == Kind::Lxc || !(sets.contains_key("memory") || sets.contains_key("balloon")) {
+            return Ok(());
+        }
+        let waiting = |key: &str| self.pending.get(key).and_then(Option::as_ref);
+        let number = |key: &str| {
+            let value = sets.get(key).or_else(|| waiting(key)).or_else(|| self.config.get(key));
+            value.and_then(|value| value.trim_start_matches("current=").parse::<u32>().ok())
+        };
+        if number("balloon").unwrap_or(0) > number("memory").unwrap_or(512) {
+            return Err("balloon value too large (must be smaller than assigned memory)".into());
+        }
+        Ok(())
+    }
+
     /// The size in bytes of the disk that it starts from.
     pub(super) fn disk_bytes(&self) -> u64 {
         let boot = self.config.get("boot").and_then(|boot| boot.strip_prefix("order=")).unwrap_or_default();

@@ -115,6 +115,21 @@ async fn a_configuration_that_changed_meanwhile_is_not_overwritten() {
 }
 
 #[tokio::test]
+async fn a_machine_keeps_no_more_memory_than_it_has() {
+    let world = world();
+    let path = "/nodes/pve1/qemu/101/config";
+    assert_eq!(world.task("POST", "/nodes/pve1/qemu", &[("vmid", "101"), ("memory", "2048")]).await, "OK");
+    world.data("PUT", path, &[("balloon", "1024")]).await;
+    for pairs in
+        [&[("memory", "512")][..], &[("memory", "512"), ("delete", "balloon")], &[("balloon", "4096")]]
+    {
+        let said = world.ask("PUT", path, pairs).await;
+        assert_eq!(said.reason, "balloon value too large (must be smaller than assigned memory)");
+    }
+    world.data("PUT", path, &[("memory", "512"), ("balloon", "512")]).await;
+}
+
+#[tokio::test]
 async fn a_disk_that_is_taken_out_is_kept_and_leaks_unless_somebody_looks() {
     let world = world();
     let pairs = [("vmid", "101"), ("scsi0", "local-zfs:1"), ("scsi1", "local-zfs:1")];
