@@ -74,7 +74,7 @@ impl Hosting {
 
     /// Whether a machine is made from an image that has Proxmox VE in it.
     fn hosts(&self, id: &str) -> bool {
-        self.machines.image(id).is_some_and(|image| image.contains("pve") || image.contains("proxmox"))
+        self.machines.image(id).is_some_and(|image| has_proxmox_in_it(&image))
     }
 
     fn folder_of(&self, id: &str) -> PathBuf {
@@ -134,6 +134,12 @@ impl Hosting {
     }
 }
 
+/// Whether an image says by its name that Proxmox VE is in it. What the storage is called that it lies in says nothing.
+fn has_proxmox_in_it(image: &str) -> bool {
+    let name = image.rsplit(['/', ':']).next().unwrap_or(image);
+    name.contains("pve") || name.contains("proxmox")
+}
+
 #[async_trait]
 impl Machines for Hosting {
     async fn make(&self, wanted: &Wanted) -> Result<(), Trouble> {
@@ -175,5 +181,20 @@ impl Machines for Hosting {
 
     async fn address(&self, id: &str) -> Option<IpAddr> {
         self.machines.address(id).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_image_has_proxmox_in_it_by_its_own_name_and_not_by_its_storage() {
+        for image in ["local:import/pve-9.qcow2", "nfs:iso/proxmox-ve_9.iso", "pve-template"] {
+            assert!(has_proxmox_in_it(image), "{image}");
+        }
+        for image in ["pve-nfs:import/debian-13.qcow2", "pve-nfs:base-9000-disk-0", "debian-13", ""] {
+            assert!(!has_proxmox_in_it(image), "{image}");
+        }
     }
 }
