@@ -30,7 +30,7 @@ pub struct Asked {
 impl Asked {
     /// The parts of the path, decoded. A `+` is a plus here.
     pub fn segments(&self) -> Vec<String> {
-        self.path.split('/').filter(|part| !part.is_empty()).map(|part| decode(part, Plus::IsPlus)).collect()
+        self.path.split('/').filter(|part| !part.is_empty()).map(decode).collect()
     }
 
     /// What stands behind the `?`, decoded, in order.
@@ -86,36 +86,31 @@ impl Answer {
     }
 }
 
-/// What a `+` means.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Plus {
-    IsPlus,
-    IsSpace,
-}
-
 fn form(bytes: &[u8]) -> Vec<(String, String)> {
     let text = String::from_utf8_lossy(bytes);
     let pairs = text.split('&').filter(|pair| !pair.is_empty()).map(|pair| {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-        (decode(name, Plus::IsSpace), decode(value, Plus::IsSpace))
+        (decode(&spaced(name)), decode(&spaced(value)))
     });
     pairs.collect()
 }
 
-fn decode(text: &str, plus: Plus) -> String {
-    let bytes = text.as_bytes();
-    let mut decoded = Vec::with_capacity(bytes.len());
-    let mut place = 0;
-    while let Some(&byte) = bytes.get(place) {
-        let hex = bytes.get(place + 1..place + 3).and_then(|hex| std::str::from_utf8(hex).ok());
-        let escaped = hex.filter(|_| byte == b'%').and_then(|hex| u8::from_str_radix(hex, 16).ok());
-        place += if escaped.is_some() { 3 } else { 1 };
-        decoded.push(match (escaped, byte, plus) {
-            (None, b'+', Plus::IsSpace) => b' ',
-            (Some(byte), ..) | (None, byte, _) => byte,
-        });
+/// In a form a `+` is a space.
+fn spaced(text: &str) -> String {
+    text.replace('+', " ")
+}
+
+/// Undoes one percent-encoding. What is not one is left as it is.
+pub(crate) fn decode(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&byte, after)) = rest.split_first() {
+        let digits = after.get(..2).and_then(|digits| std::str::from_utf8(digits).ok());
+        let escaped = digits.filter(|_| byte == b'%').and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        bytes.push(escaped.unwrap_or(byte));
+        rest = if escaped.is_some() { &after[2..] } else { after };
     }
-    String::from_utf8_lossy(&decoded).into_owned()
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 #[cfg(test)]

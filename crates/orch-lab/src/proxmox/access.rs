@@ -6,12 +6,11 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD_NO_PAD as BASE64;
 use sha2::{Digest, Sha256};
 
-use super::formats::unescape;
 use super::reply::Refusal;
 use super::roles;
 use super::settings::ProxmoxSettings;
 use super::state::{State, seconds};
-use crate::exchange::Asked;
+use crate::exchange::{Asked, decode};
 
 /// How long a ticket is good, in seconds.
 const TICKET_LIFE: u64 = 2 * 60 * 60;
@@ -80,7 +79,7 @@ pub(super) fn identify(settings: &ProxmoxSettings, state: &State, asked: &Asked)
     let cookies = asked.header("cookie").unwrap_or_default().split(';').map(str::trim);
     let mut tickets = cookies.filter_map(|cookie| cookie.strip_prefix("PVEAuthCookie="));
     let ticket =
-        tickets.next().map(|ticket| unescape(ticket.trim_matches('"'))).filter(|ticket| !ticket.is_empty());
+        tickets.next().map(|ticket| decode(ticket.trim_matches('"'))).filter(|ticket| !ticket.is_empty());
     let ticket = ticket.ok_or_else(|| Refusal::unknown_caller("No ticket"))?;
     let user = by_ticket(settings, state, &ticket)
         .ok_or_else(|| Refusal::unknown_caller("permission denied - invalid PVE ticket"))?;

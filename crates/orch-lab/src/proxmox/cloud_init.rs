@@ -7,12 +7,12 @@ use sha2::{Digest, Sha256};
 
 use super::call::Call;
 use super::drive::{Stock, place};
-use super::formats::unescape;
 use super::guest::{Guest, Kind, hex};
 use super::iso::Iso;
 use super::lab::Lab;
 use super::reply::{Outcome, Reply};
 use super::state::State;
+use crate::exchange::decode;
 use crate::machines::FirstBoot;
 
 pub(super) fn show(call: &Call, state: &mut State) -> Outcome {
@@ -111,7 +111,7 @@ fn from_options(lab: &Lab, vmid: u32, guest: &Guest) -> Result<FirstBoot, String
             keys: Vec::new(),
         }
     } else {
-        let keys = unescape(&option("sshkeys").unwrap_or_default());
+        let keys = decode(&option("sshkeys").unwrap_or_default());
         let keys = keys.lines().filter(|key| !key.trim().is_empty()).map(str::to_owned).collect();
         FirstBoot {
             instance: String::new(),

@@ -9,19 +9,6 @@ pub(super) fn truth(value: &str) -> Option<bool> {
     }
 }
 
-/// Undoes one percent-encoding. What is not one is left as it is.
-pub(super) fn unescape(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&byte, after)) = rest.split_first() {
-        let digits = after.get(..2).and_then(|digits| std::str::from_utf8(digits).ok());
-        let escaped = digits.filter(|_| byte == b'%').and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        bytes.push(escaped.unwrap_or(byte));
-        rest = if escaped.is_some() { &after[2..] } else { after };
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
-}
-
 /// What is wrong with a value of this format; formats that are not known here are fine.
 pub(super) fn check(format: &str, value: &str) -> Option<String> {
     let is_fine = match format {
