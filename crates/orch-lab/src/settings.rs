@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use orch_model::HostName;
+use orch_model::{Host, HostName, Provider};
 use serde::{Deserialize, Serialize};
 
 /// What a host of a lab is.
@@ -86,6 +86,23 @@ impl LabHost {
             bridge: None,
             snippets: None,
             volumes: BTreeSet::new(),
+        }
+    }
+
+    /// What stands in for a host of a site, with the images that its nodes can be made from; nothing where the host is one that
+    /// needs no lab.
+    pub fn of(host: &Host, images: BTreeSet<String>) -> Option<Self> {
+        match &host.provider {
+            Provider::Local => None,
+            Provider::Hetzner(_) => Some(Self::new(host.name.clone(), HostKind::Hetzner)),
+            Provider::Proxmox(proxmox) => Some(Self {
+                node: Some(proxmox.node.clone()),
+                datastore: Some(proxmox.datastore.clone()),
+                bridge: Some(proxmox.bridge.to_string()),
+                snippets: proxmox.snippets.clone(),
+                volumes: images,
+                ..Self::new(host.name.clone(), HostKind::Proxmox)
+            }),
         }
     }
 }

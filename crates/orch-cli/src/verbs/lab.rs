@@ -4,8 +4,8 @@ use std::fmt;
 use std::path::Path;
 use std::time::Duration;
 
-use orch_lab::{HostKind, LabHost, LabSettings, LabStatus, Request, Rule};
-use orch_model::{Host, Provider, Scope, Survey, parse, survey};
+use orch_lab::{LabHost, LabSettings, LabStatus, Request, Rule};
+use orch_model::{Host, Scope, parse, survey};
 use orch_run::{ExitCode, load};
 use serde::Serialize;
 
@@ -33,7 +33,9 @@ fn up(cli: &Cli, args: &LabUpArgs, folder: &Path, output: &Output) -> Result<Exi
     let sources = load::site(&site::root(cli)?)?;
     let catalog = parse(&sources, Scope::Site)?;
     let survey = survey(&catalog);
-    let hosts: Vec<LabHost> = survey.hosts.values().filter_map(|host| stand_in(host, &survey)).collect();
+    let images = |host: &Host| survey.images.get(&host.name).cloned().unwrap_or_default();
+    let hosts: Vec<LabHost> =
+        survey.hosts.values().filter_map(|host| LabHost::of(host, images(host))).collect();
     if hosts.is_empty() {
         return Err(Failure::NothingForTheLab);
     }
@@ -50,24 +52,6 @@ fn up(cli: &Cli, args: &LabUpArgs, folder: &Path, output: &Output) -> Result<Exi
         output::note(&"note: the lab was up already, and is as it was");
     }
     show(folder, output)
-}
-
-/// What is to stand in for a host, where it is one that the lab knows.
-fn stand_in(host: &Host, survey: &Survey) -> Option<LabHost> {
-    let kind = match &host.provider {
-        Provider::Local => return None,
-        Provider::Proxmox(_) => HostKind::Proxmox,
-        Provider::Hetzner(_) => HostKind::Hetzner,
-    };
-    let mut stand_in = LabHost::new(host.name.clone(), kind);
-    if let Provider::Proxmox(proxmox) = &host.provider {
-        stand_in.node = Some(proxmox.node.clone());
-        stand_in.datastore = Some(proxmox.datastore.clone());
-        stand_in.bridge = Some(proxmox.bridge.to_string());
-        stand_in.snippets.clone_from(&proxmox.snippets);
-        stand_in.volumes = survey.images.get(&host.name).cloned().unwrap_or_default();
-    }
-    Some(stand_in)
 }
 
 fn show(folder: &Path, output: &Output) -> Result<ExitCode, Failure> {
