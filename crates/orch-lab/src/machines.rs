@@ -146,10 +146,10 @@ impl Machines for Paper {
     }
 
     async fn address(&self, id: &str) -> Option<IpAddr> {
-        // From the block for documentation: nobody ever answers there.
+        // Of this computer, so that whoever knocks there troubles nobody else; and apart from those at which labs answer.
         let machines = self.machines.lock().expect("nobody panics while holding this");
         let place = machines.keys().position(|known| known == id)?;
         let last = u8::try_from(place % 250 + 1).ok()?;
-        Some(IpAddr::from([192, 0, 2, last]))
+        Some(IpAddr::from([127, 0, 2, last]))
     }
 }

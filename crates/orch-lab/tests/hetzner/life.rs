@@ -28,7 +28,7 @@ async fn a_server_is_made_started_used_and_removed() {
     lab.end(said.body["next_actions"][0]["id"].as_u64().unwrap()).await;
     let server = lab.get(&path).await["server"].take();
     assert_eq!((&server["status"], &server["locked"]), (&json!("running"), &json!(false)));
-    assert_eq!(server["public_net"]["ipv4"]["ip"], "192.0.2.1", "as the machine says");
+    assert_eq!(server["public_net"]["ipv4"]["ip"], "127.0.2.1", "as the machine says");
     assert_eq!(server["location"]["name"], "nbg1");
 
     lab.order(&format!("{path}/actions/poweroff"), Json::Null).await;

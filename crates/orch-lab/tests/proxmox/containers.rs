@@ -33,7 +33,7 @@ async fn a_container_lives_as_a_machine_does() {
     assert_eq!((given.hostname.as_str(), given.keys), ("box", vec!["ssh-ed25519 AAAA me".to_owned()]));
     assert!(world.machines.made.lock().unwrap()[0].is_container);
     let cards = world.get("/nodes/pve1/lxc/200/interfaces").await;
-    assert_eq!(cards[1]["inet"], "192.0.2.1/24");
+    assert_eq!(cards[1]["inet"], "127.0.2.1/24");
     let pairs = [("disk", "rootfs"), ("size", "+2G")];
     assert_eq!(world.task("PUT", "/nodes/pve1/lxc/200/resize", &pairs).await, "OK");
     assert_eq!(world.task("POST", "/nodes/pve1/lxc/200/status/shutdown", &[]).await, "OK");

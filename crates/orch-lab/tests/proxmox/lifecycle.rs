@@ -38,7 +38,7 @@ async fn a_machine_is_made_from_an_image_started_found_and_removed_without_a_tra
         ["lo", "docker0", "eth0"]
     );
     let own = cards.iter().find(|card| card["hardware-address"] == mac.to_lowercase()).unwrap();
-    assert_eq!(own["ip-addresses"][0]["ip-address"], "192.0.2.1");
+    assert_eq!(own["ip-addresses"][0]["ip-address"], "127.0.2.1");
     assert_eq!(world.task("POST", "/nodes/pve1/qemu/150/status/shutdown", &[]).await, "OK");
     let pairs = [("purge", "1"), ("destroy-unreferenced-disks", "1")];
     assert_eq!(world.task("DELETE", "/nodes/pve1/qemu/150", &pairs).await, "OK");
