@@ -243,7 +243,14 @@ impl Failure {
             | Self::Transport(_)
             | Self::NotStarted { .. }
             | Self::NoSsh(_)
-            | Self::NoThreads(_) => ExitCode::Failed,
+            | Self::NoThreads(_)
+            | Self::Lab(
+                LabError::NotUp(_)
+                | LabError::Lives(_)
+                | LabError::Machines { .. }
+                | LabError::Serve { .. }
+                | LabError::File { .. },
+            ) => ExitCode::Failed,
             _ => ExitCode::Invalid,
         }
     }
