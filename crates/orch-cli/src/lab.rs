@@ -15,7 +15,7 @@ use crate::scene;
 
 /// Where a driver keeps what it does in the lab: apart from what it does for real.
 pub(crate) fn driver_folder(state: &StateDir) -> PathBuf {
-    state.lab().join("driver")
+    orch_lab::driver_folder(&state.lab())
 }
 
 /// What stands in for hosts elsewhere; nothing where they are to be spoken to themselves.

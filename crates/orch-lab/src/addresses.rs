@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::fmt;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
@@ -40,6 +41,12 @@ pub enum AddressError {
     /// Another lab has them.
     #[error("the addresses of `{0}` are taken by another lab")]
     Taken(Ipv4Addr),
+    /// There are as many APIs as there is room for.
+    #[error("host `{host}` has no address: a lab has room for {} hosts", FIRST_MACHINE - 1)]
+    Full {
+        /// The host.
+        host: String,
+    },
     /// All blocks are in use.
     #[error("no block of loopback addresses is free")]
     None,
@@ -63,6 +70,9 @@ struct Known {
 #[derive(Debug, Serialize, Deserialize)]
 struct Written {
     block: u16,
+    /// Where the APIs of hosts are served. It is kept by their names, so that one more or less moves no other.
+    #[serde(default)]
+    apis: BTreeMap<String, Ipv4Addr>,
     machines: BTreeMap<String, Ipv4Addr>,
 }
 
@@ -82,21 +92,18 @@ impl Addresses {
         Ok(Arc::new(Self { path: path.to_owned(), known: Mutex::new(Known { written, held }) }))
     }
 
-    /// Those that this file names, without holding any: for giving them back.
-    pub(crate) fn known(path: &Path) -> Result<Arc<Self>, AddressError> {
-        let failed = |source| AddressError::File { path: path.to_owned(), source };
-        let none = || Written { block: FIRST, machines: BTreeMap::new() };
-        let written = state::read(path).map_err(failed)?.unwrap_or_else(none);
-        Ok(Arc::new(Self {
-            path: path.to_owned(),
-            known: Mutex::new(Known { written, held: BTreeMap::new() }),
-        }))
-    }
-
-    /// Where an API is served, by its place in the list of them.
-    pub fn of_api(&self, place: usize) -> Result<Ipv4Addr, AddressError> {
-        let number = u8::try_from(place + 1).ok().filter(|number| *number < FIRST_MACHINE);
-        number.map(|number| address(self.lock().written.block, number)).ok_or(AddressError::None)
+    /// Where the API of a host is served, given to it now where it has no address.
+    pub fn of_api(&self, host: impl fmt::Display) -> Result<Ipv4Addr, AddressError> {
+        let (mut known, host) = (self.lock(), host.to_string());
+        if let Some(address) = known.written.apis.get(&host) {
+            return Ok(*address);
+        }
+        let is_free = |address: &Ipv4Addr| !known.written.apis.values().any(|taken| taken == address);
+        let mut all = (1..FIRST_MACHINE).map(|number| address(known.written.block, number));
+        let Some(free) = all.find(is_free) else { return Err(AddressError::Full { host }) };
+        known.written.apis.insert(host, free);
+        self.write(&known)?;
+        Ok(free)
     }
 
     /// The address of a machine, given to it now where it has none.
@@ -151,7 +158,8 @@ fn new_block() -> Result<(Written, BTreeMap<u16, TcpListener>), AddressError> {
         let [high, low, ..] = *Uuid::new_v4().as_bytes();
         let block = FIRST + u16::from_be_bytes([high, low]) % (LAST - FIRST);
         if let Ok(lock) = hold(block) {
-            return Ok((Written { block, machines: BTreeMap::new() }, BTreeMap::from([(block, lock)])));
+            let (apis, machines) = (BTreeMap::new(), BTreeMap::new());
+            return Ok((Written { block, apis, machines }, BTreeMap::from([(block, lock)])));
         }
     }
     Err(AddressError::None)
@@ -199,14 +207,15 @@ mod tests {
         let (one, two) = (folder.path().join("one"), folder.path().join("two"));
         let first = Addresses::hold(&one).expect("there is room");
         let second = Addresses::hold(&two).expect("there is room");
-        let (api, machine) = (first.of_api(0).expect("it is low"), first.give("a").expect("there is room"));
+        let (api, machine) =
+            (first.of_api("pve").expect("there is room"), first.give("a").expect("there is room"));
         assert_eq!(api.octets()[3], 1);
         assert_eq!(machine.octets()[3], FIRST_MACHINE);
-        assert_ne!(block_of(api), block_of(second.of_api(0).expect("it is low")));
+        assert_ne!(block_of(api), block_of(second.of_api("pve").expect("there is room")));
         assert!(matches!(Addresses::hold(&one), Err(AddressError::Taken(_))), "it is held");
         drop(first);
         let again = Addresses::hold(&one).expect("nobody holds it");
-        assert_eq!(again.of_api(0).ok(), Some(api));
+        assert_eq!(again.of_api("pve").ok(), Some(api));
         assert_eq!(again.give("a").ok(), Some(machine));
         assert_ne!(again.give("b").ok(), Some(machine));
         again.take_back("a").expect("it can be written");
@@ -222,5 +231,21 @@ mod tests {
         assert_eq!(all.len(), 300);
         let blocks: BTreeSet<u16> = all.iter().map(|address| block_of(*address)).collect();
         assert_eq!(blocks.len(), 2);
+    }
+
+    #[test]
+    fn an_api_keeps_its_address_whoever_comes_before_it_and_one_too_many_is_named() {
+        let folder = tempfile::tempdir().expect("a folder can be made");
+        let path = folder.path().join("a");
+        let addresses = Addresses::hold(&path).expect("there is room");
+        let last = addresses.of_api("z").expect("there is room");
+        drop(addresses);
+        let addresses = Addresses::hold(&path).expect("nobody holds it");
+        let others: BTreeSet<Ipv4Addr> =
+            (0..8).map(|number| addresses.of_api(number).expect("there is room")).collect();
+        assert_eq!((others.len(), others.contains(&last)), (8, false));
+        assert_eq!(addresses.of_api("z").ok(), Some(last));
+        let full = addresses.of_api("one-more").expect_err("there is no room");
+        assert_eq!(full.to_string(), "host `one-more` has no address: a lab has room for 9 hosts");
     }
 }

@@ -1,7 +1,6 @@
 //! A lab in this process: its hosts, each with its API, its machines and what goes wrong with it.
 
 use std::collections::BTreeMap;
-use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,18 +8,18 @@ use std::sync::Arc;
 use orch_model::HostName;
 use orch_run::start_of;
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
 use uuid::Uuid;
 
-use crate::addresses::{AddressError, Addresses};
+use crate::addresses::Addresses;
 use crate::apis::{ApiParts, MakeApi};
-use crate::certificate::{Certificate, CertificateError};
+use crate::certificate::Certificate;
 use crate::faults::Faults;
-use crate::lab_file::{LabFile, LabFileHost, LabFolder, Token};
+use crate::lab_error::LabError;
+use crate::lab_file::{LabFile, LabFileHost, LabFolder, Token, read, write};
 use crate::listen::listen;
 use crate::local_machines::{LocalMachines, LocalMachinesSettings};
-use crate::machines::{Machines, Paper, Trouble};
-use crate::serve::{Calls, ServeError, ServeSettings, Serving};
+use crate::machines::{Machines, Paper};
+use crate::serve::{Calls, ServeSettings, Serving};
 use crate::settings::{HostKind, LabHost, LabSettings};
 use crate::state;
 
@@ -30,88 +29,10 @@ const DATASTORE: &str = "local-lvm";
 /// Where machines of this computer have the program that configures them.
 const NODE_PROGRAM: &str = "/run/orch/orch-node";
 
-/// A lab cannot be had.
-#[derive(Debug, Error)]
-pub enum LabError {
-    /// A file of it is of no use.
-    #[error("`{path}` cannot be used")]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// Why not.
-        source: io::Error,
-    },
-    /// It has no addresses.
-    #[error(transparent)]
-    Addresses(#[from] AddressError),
-    /// A host has no certificate.
-    #[error(transparent)]
-    Certificate(#[from] CertificateError),
-    /// An API cannot be listened for.
-    #[error("host `{host}` cannot be served at {at}")]
-    Listen {
-        /// The host.
-        host: HostName,
-        /// Where.
-        at: SocketAddr,
-        /// Why not.
-        source: io::Error,
-    },
-    /// An API cannot be served.
-    #[error("host `{host}` cannot be served")]
-    Serve {
-        /// The host.
-        host: HostName,
-        /// Why not.
-        source: ServeError,
-    },
-    /// The machines of a host are of no use.
-    #[error("the machines of host `{host}` cannot be used")]
-    Machines {
-        /// The host.
-        host: HostName,
-        /// Why not.
-        source: Trouble,
-    },
-    /// There is none there.
-    #[error("there is no lab in `{0}`")]
-    None(PathBuf),
-    /// It is there, and does not answer.
-    #[error("the lab in `{0}` does not run")]
-    Down(PathBuf),
-    /// It did not come up.
-    #[error("the lab does not come up: {0}")]
-    NotUp(String),
-    /// It does not end.
-    #[error("the lab's process {0} does not end")]
-    Lives(u32),
-    /// It says no.
-    #[error("{0}")]
-    Said(String),
-}
-
-impl LabError {
-    pub(crate) fn file(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
-        let path = path.into();
-        |source| Self::File { path, source }
-    }
-
-    /// What to try next.
-    pub const fn hint(&self) -> &'static str {
-        match self {
-            Self::Listen { .. } => "choose another port, or let this user listen there",
-            Self::Addresses(_) => "take the other lab down first",
-            Self::None(_) | Self::Down(_) => "bring it up first",
-            Self::Lives(_) => "end the process, and try again",
-            _ => "the lab's own log is `daemon.log` in its folder",
-        }
-    }
-}
-
 /// What stays the same whenever a lab comes up again.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Identity {
-    pub(crate) lab: Uuid,
+struct Identity {
+    lab: Uuid,
     tokens: BTreeMap<HostName, Token>,
     /// Where hosts are served that were given any port.
     ports: BTreeMap<HostName, u16>,
@@ -141,15 +62,15 @@ impl Lab {
         let addresses = Addresses::hold(&folder.addresses())?;
         let mut hosts = BTreeMap::new();
         let mut told = BTreeMap::new();
-        for (place, host) in settings.hosts.iter().enumerate() {
+        for host in &settings.hosts {
             let found = Plot { settings, folder: &folder, host, addresses: &addresses };
-            let (running, shown) = found.serve(place, &mut identity, make).await?;
+            let (running, shown) = found.serve(&mut identity, make).await?;
             told.insert(host.name.clone(), shown);
             hosts.insert(host.name.clone(), running);
         }
         let (pid, lab) = (std::process::id(), identity.lab);
         let file = LabFile { lab, pid, started: start_of(pid).unwrap_or_default(), hosts: told };
-        state::write(&folder.file(), &file).map_err(LabError::file(folder.file()))?;
+        write(&folder.file(), &file)?;
         Ok(Self { hosts, file, _addresses: addresses })
     }
 
@@ -198,16 +119,11 @@ struct Plot<'l> {
 }
 
 impl Plot<'_> {
-    async fn serve(
-        &self,
-        place: usize,
-        identity: &mut Identity,
-        make: &MakeApi,
-    ) -> Result<(Host, LabFileHost), LabError> {
+    async fn serve(&self, identity: &mut Identity, make: &MakeApi) -> Result<(Host, LabFileHost), LabError> {
         let (name, kind) = (self.host.name.clone(), self.host.kind);
         let folder = self.folder.host(&name);
         state::make_folder(&folder).map_err(LabError::file(&folder))?;
-        let address = self.addresses.of_api(place)?;
+        let address = self.addresses.of_api(&name)?;
         let port =
             identity.ports.get(&name).copied().filter(|_| self.host.port == 0).unwrap_or(self.host.port);
         let listener = self.listen(SocketAddr::from((address, port)))?;
@@ -215,7 +131,7 @@ impl Plot<'_> {
         let token = identity.tokens.entry(name.clone()).or_insert_with(|| Token::make(kind)).clone();
         identity.ports.insert(name.clone(), at.port());
         // Before anything can be seen of it.
-        state::write(&self.folder.identity(), identity).map_err(LabError::file(self.folder.identity()))?;
+        write(&self.folder.identity(), identity)?;
         let certificate = Certificate::kept(&folder.join("certificate.json"), &[address.to_string()])?;
         let (machines, local) = self.machines(identity.lab).await?;
         let is_proxmox = kind == HostKind::Proxmox;
@@ -278,7 +194,7 @@ impl Plot<'_> {
 }
 
 /// How the machines of a host are made.
-pub(crate) fn machine_settings(
+fn machine_settings(
     settings: &LabSettings,
     folder: &LabFolder,
     host: &LabHost,
@@ -291,8 +207,7 @@ pub(crate) fn machine_settings(
 }
 
 /// Who the lab is: as it was before, or somebody new.
-pub(crate) fn read_identity(folder: &LabFolder) -> Result<Identity, LabError> {
-    let read = state::read(&folder.identity()).map_err(LabError::file(folder.identity()))?;
+fn read_identity(folder: &LabFolder) -> Result<Identity, LabError> {
     let new = || Identity { lab: Uuid::new_v4(), tokens: BTreeMap::new(), ports: BTreeMap::new() };
-    Ok(read.unwrap_or_else(new))
+    Ok(read(&folder.identity())?.unwrap_or_else(new))
 }

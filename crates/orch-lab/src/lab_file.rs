@@ -5,11 +5,46 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use orch_model::HostName;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
 use uuid::Uuid;
 
+use crate::lab_error::LabError;
 use crate::served_by::lives;
 use crate::settings::HostKind;
+use crate::state;
+
+/// Which version of the lab's files this is. Another one is not read: what a lab was to one version of orch may be something
+/// else to the next.
+const VERSION: u64 = 1;
+
+/// A file, and which version it is of.
+#[derive(Serialize)]
+struct Versioned<'v, T> {
+    version: u64,
+    #[serde(flatten)]
+    value: &'v T,
+}
+
+/// Reads a file of a lab; nothing where there is none.
+pub(crate) fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, LabError> {
+    let Some(found) = state::read::<Json>(path).map_err(LabError::file(path))? else { return Ok(None) };
+    if found["version"] != VERSION {
+        return Err(LabError::Version(path.to_owned()));
+    }
+    serde_json::from_value(found).map(Some).map_err(|error| LabError::file(path)(error.into()))
+}
+
+/// Writes a file of a lab.
+pub(crate) fn write<T: Serialize>(path: &Path, value: &T) -> Result<(), LabError> {
+    state::write(path, &Versioned { version: VERSION, value }).map_err(LabError::file(path))
+}
+
+/// Where a driver keeps what it does in the lab of a folder: apart from what it does for real.
+pub fn driver_folder(lab: &Path) -> PathBuf {
+    lab.join("driver")
+}
 
 /// What opens an API.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -85,6 +120,28 @@ pub struct LabFile {
 impl LabFile {
     /// Whether the process that served it still runs, or holds anything of it.
     pub fn is_served(&self) -> bool {
+        self.server().lives()
+    }
+
+    pub(crate) const fn server(&self) -> Server {
+        Server { pid: self.pid, started: self.started }
+    }
+}
+
+/// The process that serves a lab: all that is to be known of a lab, of whatever version, to end it.
+#[derive(Debug, Clone, Copy, Deserialize)]
+pub(crate) struct Server {
+    pub(crate) pid: u32,
+    pub(crate) started: u64,
+}
+
+impl Server {
+    /// Who serves the lab of a folder, as far as that can be told.
+    pub(crate) fn of(folder: &LabFolder) -> Option<Self> {
+        state::read(&folder.file()).ok()?
+    }
+
+    pub(crate) fn lives(self) -> bool {
         lives(self.pid, self.started)
     }
 }
@@ -135,6 +192,10 @@ impl LabFolder {
         self.0.join("hosts")
     }
 
+    pub(crate) fn driver(&self) -> PathBuf {
+        driver_folder(&self.0)
+    }
+
     /// Everything of one host.
     pub(crate) fn host(&self, name: &HostName) -> PathBuf {
         self.hosts().join(name.as_str())
@@ -155,5 +216,20 @@ mod tests {
         }
         assert_eq!(Token::make(HostKind::Hetzner).expose().len(), 64);
         assert!(Token::make(HostKind::Proxmox).expose().starts_with("root@pam!orch="));
+    }
+
+    #[test]
+    fn a_file_of_another_version_or_of_none_is_not_read_and_its_server_is_known_still() {
+        let place = tempfile::tempdir().expect("a folder can be made");
+        let folder = LabFolder::at(place.path());
+        let file = LabFile { lab: Uuid::new_v4(), pid: 1, started: 2, hosts: BTreeMap::new() };
+        assert!(read::<LabFile>(&folder.file()).expect("there is none").is_none());
+        write(&folder.file(), &file).expect("it can be written");
+        assert_eq!(read(&folder.file()).expect("it is of this version"), Some(file));
+        for other in [r#"{"pid": 1, "started": 2}"#, r#"{"version": 2, "pid": 1, "started": 2}"#] {
+            std::fs::write(folder.file(), other).expect("it can be written");
+            assert!(matches!(read::<LabFile>(&folder.file()), Err(LabError::Version(_))), "{other}");
+            assert_eq!(Server::of(&folder).map(|server| (server.pid, server.started)), Some((1, 2)));
+        }
     }
 }

@@ -7,12 +7,14 @@
 mod addresses;
 mod apis;
 mod certificate;
+mod clearing;
 mod daemon;
 mod exchange;
 mod faults;
 mod hetzner;
 mod hosting;
 mod lab;
+mod lab_error;
 mod lab_file;
 mod listen;
 mod local_machines;
@@ -34,8 +36,9 @@ pub use exchange::{Answer, Api, Asked};
 pub use faults::{Fault, Faults, Rule};
 pub use hetzner::{Hetzner, HetznerSettings};
 pub use hosting::{is_tool, tool};
-pub use lab::{Lab, LabError};
-pub use lab_file::{LabFile, LabFileHost, Token};
+pub use lab::Lab;
+pub use lab_error::LabError;
+pub use lab_file::{LabFile, LabFileHost, Token, driver_folder};
 pub use local_machines::{LocalMachines, LocalMachinesSettings};
 pub use machines::{FirstBoot, Machines, Paper, Power, Size, Trouble, Wanted};
 #[doc(hidden)]

@@ -51,6 +51,16 @@ fn up(cli: &Cli, args: &LabUpArgs, folder: &Path, output: &Output) -> Result<Exi
     if up.was_up {
         output::note(&"note: the lab was up already, and is as it was");
     }
+    for host in &up.lacking {
+        output::note(&format_args!(
+            "note: host `{host}` is new, and the lab does not have it: `orch lab down`, then `orch lab up`"
+        ));
+    }
+    for host in &up.left_over {
+        output::note(&format_args!(
+            "note: the lab still keeps what it had of host `{host}`, which it does not stand in for any more: `orch lab down` removes it"
+        ));
+    }
     show(folder, output)
 }
 

@@ -14,7 +14,7 @@ use tokio::net::UnixStream;
 use super::control::{LabStatus, short_path};
 use super::read;
 use crate::faults::Rule;
-use crate::lab::LabError;
+use crate::lab_error::LabError;
 use crate::lab_file::LabFolder;
 
 /// How long the lab may take to answer.

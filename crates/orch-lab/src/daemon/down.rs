@@ -1,101 +1,133 @@
 //! Taking a lab down: its process is ended, its machines are removed, and its files go last. Whatever was cut off on the way
 //! can be done again.
 
-use std::fs;
+use std::fs::{self, File, TryLockError};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use orch_run::start_of;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use serde_json::Value as Json;
 
 use super::ask::{Request, ask};
 use super::process::take_office;
-use super::read;
-use crate::addresses::Addresses;
-use crate::lab::{LabError, machine_settings, read_identity};
-use crate::lab_file::{LabFile, LabFolder};
-use crate::local_machines::LocalMachines;
-use crate::settings::LabSettings;
+use crate::clearing::{clear, hosts_below};
+use crate::lab_error::LabError;
+use crate::lab_file::{LabFolder, Server};
 use crate::state;
 
 const BETWEEN_LOOKS: Duration = Duration::from_millis(10);
 /// How long the process may take to end by itself, and how long after it was killed.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// Takes down the lab of a folder with everything that belongs to it, whether or not its process still runs. Where there is
-/// none, that is what was wanted.
+/// Takes down the lab of a folder with everything that belongs to it, whether or not its process still runs, and whichever
+/// version it is of: what lies in the folder says what there is. Where there is none, that is what was wanted.
 pub async fn down(folder: &Path) -> Result<(), LabError> {
     let folder = LabFolder::at(folder);
-    let settings: Option<LabSettings> =
-        state::read(&folder.settings()).map_err(LabError::file(folder.settings()))?;
-    let Some(settings) = settings else { return Ok(()) };
-    match read(folder.path()) {
-        Ok(file) => end(&folder, &file).await?,
-        Err(LabError::None(_)) => {}
-        Err(error) => return Err(error),
+    if !folder.path().exists() {
+        return Ok(());
+    }
+    nobody_drives(&folder)?;
+    if let Some(server) = Server::of(&folder) {
+        end(&folder, server).await?;
     }
     let office = take_office(&folder)?;
-    if !settings.paper {
-        remove_machines(&folder, &settings).await?;
-    }
+    remove_machines(&folder).await?;
     remove_files(&folder)?;
     drop(office);
     Ok(())
 }
 
+/// Whoever is in the middle of a run in the lab is not to have the lab taken away.
+fn nobody_drives(folder: &LabFolder) -> Result<(), LabError> {
+    let locks = folder.driver().join("locks");
+    let entries = match fs::read_dir(&locks) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        entries => entries.map_err(LabError::file(&locks))?,
+    };
+    for entry in entries {
+        let path = entry.map_err(LabError::file(&locks))?.path();
+        let lock = File::open(&path).map_err(LabError::file(&path))?;
+        if matches!(lock.try_lock(), Err(TryLockError::WouldBlock)) {
+            return Err(LabError::InUse(folder.path().to_owned()));
+        }
+        // By word, as a process that is being started has a copy of what is open.
+        lock.unlock().map_err(LabError::file(&path))?;
+    }
+    Ok(())
+}
+
 /// Ends the process of a lab: by word, by signal, and by force.
-async fn end(folder: &LabFolder, file: &LabFile) -> Result<(), LabError> {
-    if !file.is_served() {
+async fn end(folder: &LabFolder, server: Server) -> Result<(), LabError> {
+    if !server.lives() {
         return Ok(());
     }
     // One that does not listen is told in another way.
     let asked = ask(folder.path(), &Request::Shutdown).await;
     for signal in [asked.is_err().then_some(Signal::TERM), Some(Signal::KILL)] {
-        if ends(file).await {
+        if ends(server).await {
             return Ok(());
         }
         if let Some(signal) = signal {
-            tell(file, signal).map_err(LabError::file(folder.path()))?;
+            tell(server, signal).map_err(LabError::file(folder.path()))?;
         }
     }
-    if ends(file).await { Ok(()) } else { Err(LabError::Lives(file.pid)) }
+    if ends(server).await { Ok(()) } else { Err(LabError::Lives(server.pid)) }
 }
 
-async fn ends(file: &LabFile) -> bool {
+async fn ends(server: Server) -> bool {
     let deadline = Instant::now() + GRACE;
-    while file.is_served() && Instant::now() < deadline {
+    while server.lives() && Instant::now() < deadline {
         tokio::time::sleep(BETWEEN_LOOKS).await;
     }
-    !file.is_served()
+    !server.lives()
 }
 
 /// Sends a signal to the very process that served the lab.
-fn tell(file: &LabFile, signal: Signal) -> io::Result<()> {
-    let Some(pid) = i32::try_from(file.pid).ok().and_then(Pid::from_raw) else { return Ok(()) };
+fn tell(server: Server, signal: Signal) -> io::Result<()> {
+    let Some(pid) = i32::try_from(server.pid).ok().and_then(Pid::from_raw) else { return Ok(()) };
     let Ok(handle) = pidfd_open(pid, PidfdFlags::empty()) else { return Ok(()) };
     // The handle is for whoever has the pid now; only if that is still ours is it ours for good.
-    if start_of(file.pid) == Some(file.started) { Ok(pidfd_send_signal(&handle, signal)?) } else { Ok(()) }
+    if start_of(server.pid) == Some(server.started) {
+        Ok(pidfd_send_signal(&handle, signal)?)
+    } else {
+        Ok(())
+    }
 }
 
-async fn remove_machines(folder: &LabFolder, settings: &LabSettings) -> Result<(), LabError> {
-    let identity = read_identity(folder)?;
-    let addresses = Addresses::known(&folder.addresses())?;
-    for host in settings.hosts.iter().filter(|host| folder.host(&host.name).exists()) {
-        let failed = |source| LabError::Machines { host: host.name.clone(), source };
-        let machines = machine_settings(settings, folder, host, identity.lab, &addresses);
-        LocalMachines::open(machines).map_err(failed)?.remove_all().await.map_err(failed)?;
+/// Removes the machines behind every API that there ever was, and those that a driver made on this computer itself.
+async fn remove_machines(folder: &LabFolder) -> Result<(), LabError> {
+    let program = program(folder).map_err(LabError::file(folder.path()))?;
+    let behind = hosts_below(&folder.hosts()).map_err(LabError::file(folder.hosts()))?;
+    for host in behind {
+        let failed = |source| LabError::Machines { host: host.clone(), source };
+        clear(&folder.host(&host), &host, program.clone()).await.map_err(failed)?;
+    }
+    let beside = folder.driver().join("local");
+    for host in hosts_below(&beside).map_err(LabError::file(&beside))? {
+        let failed = |source| LabError::Machines { host: host.clone(), source };
+        clear(&folder.driver(), &host, program.clone()).await.map_err(failed)?;
     }
     Ok(())
 }
 
+/// What made the machines, or else this program.
+fn program(folder: &LabFolder) -> io::Result<PathBuf> {
+    let settings: Option<Json> = state::read(&folder.settings()).unwrap_or_default();
+    let known = settings.and_then(|settings| settings["program"].as_str().map(PathBuf::from));
+    known.filter(|program| program.exists()).map_or_else(std::env::current_exe, Ok)
+}
+
 /// What says that there is a lab goes last.
 fn remove_files(folder: &LabFolder) -> Result<(), LabError> {
-    match fs::remove_dir_all(folder.hosts()) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            return Err(LabError::file(folder.hosts())(error));
+    for below in [folder.hosts(), folder.driver()] {
+        match fs::remove_dir_all(&below) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(LabError::file(&below)(error));
+            }
+            _ => {}
         }
-        _ => {}
     }
     let files = [
         folder.control(),
@@ -112,4 +144,45 @@ fn remove_files(folder: &LabFolder) -> Result<(), LabError> {
     // What is not the lab's stays, and the folder with it.
     let _ = fs::remove_dir(folder.path());
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clearing::tests::{host, leave_machines};
+
+    /// What a lab of some other version left that was killed: a host that no settings name, and a driver's own machines.
+    fn left() -> tempfile::TempDir {
+        let place = tempfile::tempdir().expect("a folder can be made");
+        let folder = LabFolder::at(&place.path().join("lab"));
+        fs::create_dir_all(folder.host(&host())).expect("it can be made");
+        leave_machines(&folder.host(&host()));
+        leave_machines(&folder.driver());
+        for path in [folder.settings(), folder.identity(), folder.addresses(), folder.file()] {
+            fs::write(path, r#"{"version": 99, "paper": true}"#).expect("it can be written");
+        }
+        place
+    }
+
+    #[tokio::test]
+    async fn all_that_lies_in_the_folder_goes_whatever_its_files_say() {
+        let place = left();
+        for _ in 0..2 {
+            down(&place.path().join("lab")).await.expect("nobody is in the way");
+            assert!(!place.path().join("lab").exists());
+        }
+    }
+
+    #[tokio::test]
+    async fn nothing_goes_while_a_run_is_under_way_in_the_lab() {
+        let place = left();
+        let folder = LabFolder::at(&place.path().join("lab"));
+        fs::create_dir_all(folder.driver().join("locks")).expect("it can be made");
+        let run = File::create(folder.driver().join("locks/home.mother.lock")).expect("it can be made");
+        run.lock().expect("it is ours");
+        assert!(matches!(down(folder.path()).await, Err(LabError::InUse(_))));
+        assert!(folder.host(&host()).join("local/father/inside").exists());
+        run.unlock().expect("it is ours");
+        down(folder.path()).await.expect("nobody is in the way");
+    }
 }

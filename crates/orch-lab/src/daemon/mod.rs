@@ -3,6 +3,7 @@
 mod ask;
 mod control;
 mod down;
+mod ports;
 mod process;
 mod up;
 
@@ -15,10 +16,9 @@ use orch_model::{HostName, UserName};
 use orch_providers::local::Setup;
 use orch_run::StateDir;
 
-use crate::lab::LabError;
-use crate::lab_file::{LabFile, LabFolder};
+use crate::lab_error::LabError;
+use crate::lab_file::{self, LabFile, LabFolder};
 use crate::settings::LabSettings;
-use crate::state;
 use crate::told::told;
 pub use ask::{Request, ask, status};
 pub use control::{HostStatus, LabStatus};
@@ -31,14 +31,13 @@ pub const HELPER: &str = "__lab";
 /// What a lab says of itself, whether or not it runs.
 pub fn read(folder: &Path) -> Result<LabFile, LabError> {
     let folder = LabFolder::at(folder);
-    let file = state::read(&folder.file()).map_err(LabError::file(folder.file()))?;
-    file.ok_or_else(|| LabError::None(folder.path().to_owned()))
+    lab_file::read(&folder.file())?.ok_or_else(|| LabError::None(folder.path().to_owned()))
 }
 
 /// The machines behind a host, for those who listen to them in their own network; nothing where they are paper.
 pub fn machines_of(folder: &Path, host: &HostName, program: &Path) -> Option<Setup> {
     let folder = LabFolder::at(folder);
-    let settings: LabSettings = state::read(&folder.settings()).ok()??;
+    let settings: LabSettings = lab_file::read(&folder.settings()).ok()??;
     let place = folder.host(host);
     (!settings.paper).then(|| Setup {
         host: host.clone(),

@@ -10,8 +10,9 @@ use tokio::sync::Notify;
 
 use super::control;
 use crate::apis::api;
-use crate::lab::{Lab, LabError};
-use crate::lab_file::LabFolder;
+use crate::lab::Lab;
+use crate::lab_error::LabError;
+use crate::lab_file::{self, LabFolder};
 use crate::settings::LabSettings;
 use crate::state;
 
@@ -20,8 +21,7 @@ pub(super) fn serve(folder: &LabFolder) -> Result<(), LabError> {
     // Whoever brought it up may close his terminal. It may lead a session already, which is as good.
     let _ = rustix::process::setsid();
     let _office = take_office(folder)?;
-    let settings: Option<LabSettings> =
-        state::read(&folder.settings()).map_err(LabError::file(folder.settings()))?;
+    let settings: Option<LabSettings> = lab_file::read(&folder.settings())?;
     let settings = settings.ok_or_else(|| LabError::None(folder.path().to_owned()))?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(LabError::file(folder.path()))?;
@@ -56,10 +56,7 @@ pub(super) fn take_office(folder: &LabFolder) -> Result<File, LabError> {
     let file = options.open(folder.lock()).map_err(failed)?;
     match file.try_lock() {
         Ok(()) => Ok(file),
-        Err(std::fs::TryLockError::WouldBlock) => Err(LabError::Said(format!(
-            "the lab in `{}` is in use by another process",
-            folder.path().display()
-        ))),
+        Err(std::fs::TryLockError::WouldBlock) => Err(LabError::InUse(folder.path().to_owned())),
         Err(std::fs::TryLockError::Error(error)) => Err(failed(error)),
     }
 }
