@@ -25,7 +25,9 @@ const GRACE: Duration = Duration::from_secs(10);
 /// version it is of: what lies in the folder says what there is. Where there is none, that is what was wanted.
 pub async fn down(folder: &Path) -> Result<(), LabError> {
     let folder = LabFolder::at(folder);
-    if !folder.path().exists() {
+    // A folder that is not a lab's is left alone, whatever is in it.
+    let signs = [folder.settings(), folder.file(), folder.identity(), folder.driver()];
+    if !signs.iter().any(|path| path.exists()) {
         return Ok(());
     }
     nobody_drives(&folder)?;
@@ -171,6 +173,14 @@ mod tests {
             down(&place.path().join("lab")).await.expect("nobody is in the way");
             assert!(!place.path().join("lab").exists());
         }
+    }
+
+    #[tokio::test]
+    async fn a_folder_that_is_no_labs_is_left_alone() {
+        let place = tempfile::tempdir().expect("a folder can be made");
+        fs::create_dir(place.path().join("hosts")).expect("it can be made");
+        down(place.path()).await.expect("there is nothing to do");
+        assert!(place.path().join("hosts").exists() && !place.path().join("daemon.lock").exists());
     }
 
     #[tokio::test]
