@@ -1,5 +1,6 @@
 //! Everything that goes wrong, in the middle of everything that is done: each with its outcome, and then with the healing.
 
+use std::net::TcpStream;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -111,6 +112,11 @@ async fn every_cell_of(what: What) {
 
 async fn cell(what: What, fault: Fault, times: Option<u32>, (outcome, heals): (Outcome, Heals)) {
     let named = format!("{what:?} with {fault:?} {times:?}");
+    let is_waited_for = fault == Fault::AgentSilent && what == Create;
+    if is_waited_for && TcpStream::connect("127.0.2.1:22").is_ok() {
+        println!("skipped: {named}, as an SSH server answers at every address of this computer");
+        return;
+    }
     let project = Project::with(|with| {
         with.setup = |setup| {
             setup.hetzner.spread = true;
@@ -126,11 +132,11 @@ async fn cell(what: What, fault: Fault, times: Option<u32>, (outcome, heals): (O
     let before = project.labels(&stranger).await;
 
     project.fault(Rule { times, ..rule(what, fault) });
-    let is_waited_for = fault == Fault::AgentSilent && what == Create;
     let provider = project.provider_with(|setup| {
         setup.reach = is_waited_for.then_some(Duration::from_millis(100));
         if fault == Fault::TaskNeverEnds {
-            setup.pace.order = Duration::from_millis(900);
+            // It has to come as far as the task, also where others are at work.
+            setup.pace.order = Duration::from_secs(4);
         }
         if what == Resize {
             setup.server_types.insert("web-1".parse().unwrap(), LARGE.into());

@@ -1,7 +1,6 @@
 //! Making, changing and destroying servers, and who was quicker.
 
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use orch_lab::{Fault, Rule};
 use orch_model::{Size, pull::Enrolment};
@@ -10,7 +9,7 @@ use orch_run::{Done, Order, Pin, Progress, Provider as _, ProviderError, Scope};
 use serde_json::json;
 use uuid::Uuid;
 
-use crate::project::{LARGE, Project, SIZE, create, destroy, host, identity, reference, start};
+use crate::project::{LARGE, Project, SIZE, create, destroy, host, identity, reference, start, until};
 
 fn why(refused: Result<Done, ProviderError>) -> String {
     match refused {
@@ -104,9 +103,9 @@ async fn a_protected_server_is_not_destroyed_and_its_protection_stays() {
     let machine = project.only(&order).await;
     let path = format!("/servers/{}/actions/change_protection", machine.id);
     project.put_there(&path, &json!({ "delete": true, "rebuild": true })).await;
-    while project.get(&format!("/servers/{}", machine.id)).await["server"]["protection"]["delete"] != true {
-        tokio::task::yield_now().await;
-    }
+    let path = format!("/servers/{}", machine.id);
+    until("it is protected", || async { project.get(&path).await["server"]["protection"]["delete"] == true })
+        .await;
     let why = why(project.apply(&destroy(&order, &machine)).await);
     assert!(why.contains("protected") && why.contains("console of Hetzner"), "{why}");
     assert_eq!(project.asked("DELETE", ""), 0, "nobody even tried");
@@ -243,28 +242,41 @@ async fn a_type_that_does_not_fit_is_refused_before_the_server_is_switched_off()
     assert_eq!(project.only(&order).await.state, MachineState::Running);
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_run_that_is_cut_off_at_any_moment_is_healed_by_the_next() {
-    let mut running = tokio::task::JoinSet::new();
-    for moment in 0..24_u64 {
-        running.spawn(async move {
-            let project = Project::with(|with| with.setup = |setup| setup.hetzner.spread = true);
-            let order = create("web");
-            let (provider, permit) = (project.provider(), project.permit());
-            let limit = Duration::from_millis(moment * 9);
-            let _ = tokio::time::timeout(limit, provider.apply(&order, &permit)).await;
-            project.apply(&order).await.unwrap();
-            let machine = project.only(&order).await;
-            assert_eq!(machine.state, MachineState::Running);
-            let destroyed = destroy(&order, &machine);
-            let _ = tokio::time::timeout(limit, provider.apply(&destroyed, &permit)).await;
-            project.apply(&destroyed).await.unwrap();
-            assert!(project.machines().await.is_empty(), "cut off after {limit:?}");
-            let groups = project.get("/placement_groups").await;
-            assert_eq!(groups["placement_groups"], json!([]), "cut off after {limit:?}");
-        });
+/// Does something, and is killed once so many more questions were answered. Whether it was done before that.
+async fn cut(project: &Project, order: &Order, questions: u64) -> bool {
+    let (provider, permit, calls) = (project.provider(), project.permit(), project.calls());
+    calls.reset();
+    tokio::select! {
+        done = provider.apply(order, &permit) => done.is_ok(),
+        () = until("it has asked so often", || async { calls.count() >= questions }) => false,
     }
-    running.join_all().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_that_is_cut_off_at_any_question_is_healed_by_the_next() {
+    let (mut while_made, mut while_destroyed, mut questions) = (0, 0, 0);
+    loop {
+        let project = Project::with(|with| with.setup = |setup| setup.hetzner.spread = true);
+        let order = create("web");
+        let is_made = cut(&project, &order, questions).await;
+        project.apply(&order).await.unwrap();
+        let machine = project.only(&order).await;
+        assert_eq!(machine.state, MachineState::Running);
+        let destroyed = destroy(&order, &machine);
+        let is_destroyed = cut(&project, &destroyed, questions).await;
+        project.apply(&destroyed).await.unwrap();
+        assert!(project.machines().await.is_empty(), "cut off after {questions} questions");
+        let groups = project.get("/placement_groups").await;
+        assert_eq!(groups["placement_groups"], json!([]), "cut off after {questions} questions");
+        while_made += u32::from(!is_made);
+        while_destroyed += u32::from(!is_destroyed);
+        if is_made && is_destroyed {
+            break;
+        }
+        questions += 1;
+    }
+    println!("cut off {while_made} times while it was made, {while_destroyed} times while it was destroyed");
+    assert!(while_made > 5 && while_destroyed > 2, "{while_made} and {while_destroyed} times");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -287,9 +299,8 @@ async fn the_newest_image_with_a_label_is_what_a_server_is_made_from() {
         let body = json!({ "type": "snapshot", "labels": { "role": "base" } });
         let made = project.put_there(&format!("/servers/{source}/actions/create_image"), &body).await;
         newest = made["image"]["id"].clone();
-        while project.get(&format!("/images/{newest}")).await["image"]["status"] != "available" {
-            tokio::task::yield_now().await;
-        }
+        let path = format!("/images/{newest}");
+        until("the image", || async { project.get(&path).await["image"]["status"] == "available" }).await;
     }
     let mut order = create("web");
     if let Action::Create { machine } = &mut order.action {

@@ -11,7 +11,7 @@ use serde_json::json;
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpListener;
 
-use crate::project::{Project, create, destroy, host, identity, start};
+use crate::project::{Project, create, destroy, host, identity, start, until};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_hundred_servers_are_seen_with_two_questions() {
@@ -40,7 +40,7 @@ async fn a_node_is_looked_for_by_its_marks_and_its_name() {
     let stranger = project.put_stranger("orch-conformance-web").await;
     assert_eq!(look().await, [false], "a stranger with its name is seen");
     project.ask("DELETE", &format!("/servers/{stranger}"), &serde_json::Value::Null).await;
-    while !look().await.is_empty() {}
+    until("it is gone", || async { look().await.is_empty() }).await;
     project.apply(&create("web")).await.unwrap();
     project.calls().reset();
     assert_eq!(look().await, [true]);
@@ -48,18 +48,14 @@ async fn a_node_is_looked_for_by_its_marks_and_its_name() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_create_takes_hardly_longer_than_its_actions_and_asks_little() {
+async fn a_create_asks_little_however_long_its_actions_take() {
     let project = Project::with(|with| with.settings.action_time = Duration::from_millis(400));
     let provider = project.provider_with(|setup| setup.pace.longest_poll = Duration::from_secs(1));
     // The key is made and looked after before.
     provider.apply(&create("web-1"), &project.permit()).await.unwrap();
     project.calls().reset();
-    let began = Instant::now();
     provider.apply(&create("web-2"), &project.permit()).await.unwrap();
-    // Two actions, one after the other.
-    let took = began.elapsed();
-    println!("took {took:?} for 800 ms of actions, with {} questions", project.calls().count());
-    assert!(took < Duration::from_millis(1200), "{took:?}");
+    println!("two actions of 400 ms, one after the other, with {} questions", project.calls().count());
     let polls = project.asked("GET", "/v1/actions");
     let others = usize::try_from(project.calls().count()).unwrap() - polls;
     assert_eq!(others, 3, "is it there, make it, does it run");
@@ -71,6 +67,7 @@ async fn many_creates_wait_with_the_questions_of_a_few() {
     let project = Project::with(|with| with.settings.action_time = Duration::from_millis(250));
     let provider = project.provider_with(|setup| setup.pace.first_poll = Duration::from_millis(30));
     let mut making = tokio::task::JoinSet::new();
+    let began = Instant::now();
     for number in 1..=60 {
         let (provider, permit) = (provider.clone(), project.permit());
         let order = create(&format!("web-{number}"));
@@ -78,8 +75,13 @@ async fn many_creates_wait_with_the_questions_of_a_few() {
     }
     making.join_all().await;
     let polls = project.asked("GET", "/v1/actions");
-    println!("{polls} questions about actions for 60 servers, {} in all", project.calls().count());
-    assert!(polls <= 120, "{polls}");
+    let pauses = began.elapsed().as_millis() / 30;
+    println!(
+        "{polls} questions about actions for 60 servers in {pauses} pauses, {} in all",
+        project.calls().count()
+    );
+    // However long it takes: each by itself would ask sixty times as often as there are pauses.
+    assert!(polls as u128 <= 20 + 3 * pauses, "{polls} in {pauses} pauses");
     assert_eq!(project.machines().await.len(), 60);
 }
 
@@ -193,12 +195,13 @@ async fn a_server_is_started_once_its_ssh_server_answers_at_its_own_port() {
             stream.write_all(b"SSH-2.0-test\r\n").await.unwrap();
         }
     });
-    let patient = project.provider_with(|setup| setup.reach = Some(Duration::from_millis(500)));
+    let patient = project.provider_with(|setup| setup.reach = Some(Duration::from_mins(1)));
     project.switch_off(&machine.id).await;
     let order = start(&order, &machine);
     assert!(matches!(patient.apply(&order, &project.permit()).await, Ok(Done::Changed)));
     greeter.abort();
     let _ = greeter.await;
-    let late = patient.apply(&order, &project.permit()).await;
+    let hasty = project.provider_with(|setup| setup.reach = Some(Duration::from_millis(100)));
+    let late = hasty.apply(&order, &project.permit()).await;
     assert!(matches!(late, Err(ProviderError::Late { .. })), "{late:?}");
 }

@@ -144,12 +144,8 @@ impl Project {
 
     /// Waits until a server is what it should be.
     pub(crate) async fn wait_for(&self, id: &str, status: &str) {
-        loop {
-            if self.get(&format!("/servers/{id}")).await["server"]["status"] == status {
-                return;
-            }
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+        let path = format!("/servers/{id}");
+        until(status, || async { self.get(&path).await["server"]["status"] == status }).await;
     }
 
     /// Puts a server there that is not ours, and waits until it runs.
@@ -189,6 +185,17 @@ impl Project {
     pub(crate) async fn labels(&self, id: &str) -> Json {
         self.get(&format!("/servers/{id}")).await["server"]["labels"].clone()
     }
+}
+
+/// Waits until something is so.
+pub(crate) async fn until<F: Future<Output = bool>>(what: &str, is_so: impl Fn() -> F) {
+    let wait = async {
+        while !is_so().await {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    };
+    let waited = tokio::time::timeout(Duration::from_mins(1), wait).await;
+    waited.unwrap_or_else(|_| panic!("never came: {what}"));
 }
 
 /// The published description of the API, where it is at hand: every question and every answer is held against it.

@@ -1,9 +1,10 @@
 //! What every provider promises.
 
+use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_trait::async_trait;
+use orch_lab::{FirstBoot, Machines, Paper, Power, Size, Trouble, Wanted};
 use orch_model::HostName;
 use orch_plan::{Action, MachineRef, MachineSpec};
 use orch_providers::cloud::{FirstKey, Written};
@@ -12,10 +13,55 @@ use orch_providers::ssh::SshSettings;
 use orch_run::conformance::{self as suite, Subject};
 use orch_run::{Order, Permit, Transport};
 use serde_json::json;
+use tokio::sync::Semaphore;
 
-use crate::project::{Project, SMALL, host, spec};
+use crate::project::{Project, SMALL, host, spec, until};
 
 struct Tried(Project);
+
+/// Machines on paper that start when the gate is opened, and not before.
+struct Gated {
+    paper: Paper,
+    gate: Semaphore,
+}
+
+impl Default for Gated {
+    fn default() -> Self {
+        Self { paper: Paper::default(), gate: Semaphore::new(0) }
+    }
+}
+
+#[async_trait]
+impl Machines for Gated {
+    async fn make(&self, wanted: &Wanted) -> Result<(), Trouble> {
+        self.paper.make(wanted).await
+    }
+
+    async fn start(&self, id: &str, first: &FirstBoot) -> Result<(), Trouble> {
+        let _open = self.gate.acquire().await.unwrap();
+        self.paper.start(id, first).await
+    }
+
+    async fn stop(&self, id: &str) -> Result<(), Trouble> {
+        self.paper.stop(id).await
+    }
+
+    async fn resize(&self, id: &str, size: Size) -> Result<(), Trouble> {
+        self.paper.resize(id, size).await
+    }
+
+    async fn remove(&self, id: &str) -> Result<(), Trouble> {
+        self.paper.remove(id).await
+    }
+
+    async fn power(&self, id: &str) -> Power {
+        self.paper.power(id).await
+    }
+
+    async fn address(&self, id: &str) -> Option<IpAddr> {
+        self.paper.address(id).await
+    }
+}
 
 #[async_trait]
 impl Subject for Tried {
@@ -93,7 +139,15 @@ async fn changing_keeps_its_promises() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_half_made_is_finished() {
-    // It takes a while to be made, so that it is seen while it is.
-    let slow = Project::with(|with| with.settings.action_time = Duration::from_millis(700));
-    suite::what_was_half_made_is_seen_as_such_and_finished(&Tried(slow)).await;
+    // It is not made before somebody asks how far it is, so that it is seen before.
+    let machines = Arc::new(Gated::default());
+    let project = Project::on(Arc::clone(&machines) as Arc<dyn Machines>, |_| {});
+    let calls = project.calls().clone();
+    let asked = tokio::spawn(async move {
+        until("somebody asks", || async { calls.list().iter().any(|call| call.path.contains("/actions")) })
+            .await;
+        machines.gate.add_permits(1);
+    });
+    suite::what_was_half_made_is_seen_as_such_and_finished(&Tried(project)).await;
+    asked.await.unwrap();
 }
