@@ -134,9 +134,9 @@ async fn cell(what: What, fault: Fault, times: Option<u32>, (outcome, heals): (O
     project.fault(Rule { times, ..rule(what, fault) });
     let provider = project.provider_with(|setup| {
         setup.reach = is_waited_for.then_some(Duration::from_millis(100));
-        if fault == Fault::TaskNeverEnds {
-            // It has to come as far as the task, also where others are at work.
-            setup.pace.order = Duration::from_secs(4);
+        if outcome == Late {
+            // It has to come as far as what never ends, also where others are at work.
+            setup.pace.order = Duration::from_secs(6);
         }
         if what == Resize {
             setup.server_types.insert("web-1".parse().unwrap(), LARGE.into());

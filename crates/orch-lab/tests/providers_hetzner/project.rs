@@ -221,7 +221,7 @@ fn client(serving: &Serving, certificate: &Certificate, token: &str) -> Arc<Clie
         tls: Trusting::config(&trust, std::path::Path::new(".")).unwrap(),
         opener: Arc::new(move || Ok(opened.clone().into())),
         lanes: 16,
-        limit: Duration::from_secs(5),
+        limit: Duration::from_secs(30),
     };
     Arc::new(Client::new(settings).unwrap())
 }
@@ -255,9 +255,10 @@ fn setup(serving: &Serving, client: Arc<Client>, identity: PathBuf) -> HetznerSe
         reach: None,
         program: Arc::new(orch_providers::push::Uploaded::of("/bin/true".into())),
         pace: Pace {
-            answer: Duration::from_millis(600),
-            look: Duration::from_secs(8),
-            order: Duration::from_secs(8),
+            // Long enough for a computer that has much else to do; who waits in vain has to wait as long.
+            answer: Duration::from_secs(3),
+            look: Duration::from_mins(1),
+            order: Duration::from_mins(1),
             shutdown: Duration::from_secs(2),
             tries: 4,
             first_pause: Duration::from_millis(5),
