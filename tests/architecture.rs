@@ -20,7 +20,7 @@ const EDGES: [(&str, &[&str]); 10] = [
     ("orch-node", &["orch-model", "orch-secrets"]),
     ("orch-providers", &["orch-model", "orch-node", "orch-plan", "orch-run"]),
     ("orch-server", &["orch-model", "orch-node", "orch-run", "orch-secrets"]),
-    ("orch-lab", &["orch-model", "orch-plan", "orch-providers", "orch-run"]),
+    ("orch-lab", &["orch-model", "orch-node", "orch-plan", "orch-providers", "orch-run"]),
     (
         "orch-cli",
         &[

@@ -100,6 +100,8 @@ pub struct Ground {
     pub ears: BTreeMap<HostName, Local>,
     locals: BTreeMap<HostName, Local>,
     elsewhere: BTreeMap<HostName, Arc<dyn Elsewhere>>,
+    /// Where images of hosts elsewhere have the program that configures nodes, where they do.
+    node_programs: BTreeMap<HostName, String>,
     local_ways: Vec<Arc<LocalWay>>,
     ways: Vec<Arc<Ssh>>,
 }
@@ -143,17 +145,18 @@ impl Ground {
         let stead = match &base.steads {
             None => None,
             Some(steads) => Some(steads.0.get(name).ok_or_else(|| {
-                let hint = "`orch lab up` starts one for every host of the site".to_owned();
+                let hint = "`orch lab up` starts one for every host of the site; where one runs that does not know it, `orch lab down` first".to_owned();
                 ("there is no lab in its stead".to_owned(), hint)
             })?),
         };
         let provider = stead.map_or_else(|| host.provider.clone(), |stead| stead.in_place_of(&host.provider));
         let site = Site { name, host, premises, base, stead };
-        let elsewhere: Arc<dyn Elsewhere> = match &provider {
+        let (elsewhere, program): (Arc<dyn Elsewhere>, _) = match &provider {
             Provider::Local => return Ok(()),
-            Provider::Proxmox(proxmox) => site.proxmox(proxmox)?,
-            Provider::Hetzner(hetzner) => site.hetzner(hetzner)?,
+            Provider::Proxmox(proxmox) => (site.proxmox(proxmox)?, &proxmox.node_program),
+            Provider::Hetzner(hetzner) => (site.hetzner(hetzner)?, &hetzner.node_program),
         };
+        self.node_programs.extend(program.clone().map(|program| (name.clone(), program)));
         if let Some(machines) = stead.and_then(|stead| stead.machines.clone()) {
             self.ears.insert(name.clone(), Local::new(machines));
         }
@@ -244,6 +247,8 @@ impl Ground {
             let wanted = Wanted::on(host, plan);
             // One that nothing is asked of is not asked either.
             if !wanted.is_empty() {
+                let program = self.node_programs.get(host).map(String::as_str);
+                all.obstacles.extend(wanted.iter().flat_map(|wanted| wanted.stands_elsewhere(host, program)));
                 all.extend(elsewhere.preflight(&wanted).await);
             }
         }

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use orch_model::{HostName, NodeName};
+use orch_model::config::Network;
+use orch_model::{Config, HostName, Mode, NodeName};
 use orch_plan::{Action, MachineSpec, Plan};
 use serde::Serialize;
 
@@ -71,6 +72,8 @@ pub struct Wanted {
     pub node: NodeName,
     /// What it is to be.
     pub machine: MachineSpec,
+    /// What it becomes then, and who brings that there; nothing where it is only made.
+    pub becomes: Option<(Mode, Config)>,
 }
 
 impl Wanted {
@@ -80,10 +83,37 @@ impl Wanted {
         let made = on_host.flat_map(|node| node.up.iter().map(move |action| (node, action)));
         let made = made.filter_map(|(node, action)| match action {
             Action::Create { machine } | Action::Adopt { machine, .. } => {
-                Some(Self { node: node.name().clone(), machine: machine.clone() })
+                let becomes = node.up.iter().find_map(|action| match action {
+                    Action::Configure { mode, config, .. } => Some((*mode, config.clone())),
+                    _ => None,
+                });
+                Some(Self { node: node.name().clone(), machine: machine.clone(), becomes })
             }
             _ => None,
         });
         made.collect()
+    }
+
+    /// What stands in the way on any host elsewhere: a node that is to fetch its configuration needs the program for that in its
+    /// image, and addresses are given out by whoever runs the network.
+    pub(crate) fn stands_elsewhere(&self, host: &HostName, node_program: Option<&str>) -> Vec<Obstacle> {
+        let Some((mode, config)) = &self.becomes else { return Vec::new() };
+        let node = &self.node;
+        let mut obstacles = Vec::new();
+        if *mode != Mode::Push && node_program.is_none() {
+            obstacles.push(Obstacle {
+                what: format!(
+                    "node `{node}` is to fetch its configuration, and nothing says where images of `{host}` have the program for that"
+                ),
+                hint: format!("name it as `node_program` in hosts/{host}.yaml, or use `--mode push`"),
+            });
+        }
+        if matches!(config.role.network, Network::Static { .. }) {
+            obstacles.push(Obstacle {
+                what: format!("node `{node}` is to have a fixed address, which machines of `{host}` cannot be given"),
+                hint: "leave `network` out of its spec, and have the DHCP server of that network give it the address".into(),
+            });
+        }
+        obstacles
     }
 }

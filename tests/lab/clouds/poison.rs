@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use orch_lab::Request;
-use orch_node::pull::{HostKey, user_data};
+use orch_model::UserName;
+use orch_model::pull::Enrolment;
+use orch_providers::cloud::{FirstBoot, FirstKey, user_data};
 use serde_json::json;
 
 use super::home::{ELSEWHERE, Home};
@@ -112,8 +114,15 @@ fn assert_controls(home: &Home, host: &str, needles: &Needles) {
     let enrolment = serde_json::from_value(json!({
         "node": "lab.a@cloud", "mode": "pull", "server": "https://127.0.0.1:1", "pins": [], "token": "nobody takes this",
     }));
-    let host_key = HostKey { private: &key.private, public: &key.public };
-    let data = user_data(&enrolment.unwrap(), host_key, "/usr/local/bin/orch-node").unwrap();
+    let enrolment: Enrolment = enrolment.unwrap();
+    let data = user_data(&FirstBoot {
+        hostname: "a",
+        user: &UserName::root(),
+        access: &key.public.parse().unwrap(),
+        host_key: &FirstKey::generate(),
+        enrolment: Some((&enrolment, "/usr/local/bin/orch-node")),
+    });
+    let data = data.unwrap();
     let found = needles.in_bytes(data.as_bytes());
     for what in ["user data", "a private key"] {
         assert!(found.iter().any(|found| found.starts_with(what)), "{found:#?}");

@@ -5,8 +5,9 @@ use std::io::{self, BufReader, Read};
 use std::path::Path;
 
 use orch_plan::{Goal, Observed, Plan, Verb, plan};
-use orch_providers::Obstacle;
+use orch_providers::{Cost, Obstacle};
 use orch_run::ExitCode;
+use serde::Serialize;
 
 use crate::args::{Cli, PlanArgs};
 use crate::failure::Failure;
@@ -21,22 +22,31 @@ pub(crate) fn run(cli: &Cli, args: &PlanArgs, output: &Output) -> Result<ExitCod
     let scene = Scene::of(cli, &about.manifest, &about.placement, Some(&args.pace))?;
     let goal = Goal { verb: args.goal.into(), only: about.selection(), replace: args.replace };
     let scene = if goal.verb == Verb::Destroy { scene.admitted() } else { scene.opened(&goal.only)? };
-    let plan = match args.observed.as_deref() {
-        Some(file) => plan(&scene.fleet, &read_observed(file)?, &goal)?,
+    let (plan, costs) = match args.observed.as_deref() {
+        Some(file) => (plan(&scene.fleet, &read_observed(file)?, &goal)?, Vec::new()),
         None => with_obstacles(look(&scene, &goal)?.0),
     };
-    output.answer(&plan, &plan);
+    output.answer(&plan, &Priced { plan: &plan, costs });
     Ok(ExitCode::Done)
 }
 
+/// A plan with what it costs.
+#[derive(Serialize)]
+struct Priced<'p> {
+    #[serde(flatten)]
+    plan: &'p Plan,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    costs: Vec<Cost>,
+}
+
 /// The plan, after saying what stands in its way: whoever asks for a plan is given one nevertheless.
-fn with_obstacles(outlook: Outlook) -> Plan {
+fn with_obstacles(outlook: Outlook) -> (Plan, Vec<Cost>) {
     if let Some(Failure::Obstacles(obstacles)) = &outlook.objection {
         for Obstacle { what, hint } in obstacles {
             output::note(&format!("obstacle: {what}; {hint}"));
         }
     }
-    outlook.plan
+    (outlook.plan, outlook.costs)
 }
 
 /// Shows what a run for a goal would do, and objects to it as the run would; `refuse` is what this kind of run objects to
@@ -48,7 +58,7 @@ pub(crate) fn rehearse(
     refuse: impl FnOnce(&Observed) -> Result<(), Failure>,
 ) -> Result<ExitCode, Failure> {
     let (outlook, observed) = look(scene, goal)?;
-    output.answer(&outlook.plan, &outlook.plan);
+    output.answer(&outlook.plan, &Priced { plan: &outlook.plan, costs: outlook.costs.clone() });
     let mute = scene.reach().must_cover(&stage::hosts(scene, goal)?).err();
     let objection = mute.or_else(|| refuse(&observed).err()).or(outlook.objection);
     Ok(objection.map_or(ExitCode::Done, |objection| output::object(&objection)))

@@ -13,8 +13,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use orch_model::{Identity, NodeName};
-use orch_plan::{Action, HostView, Machine, MachineRef, MachineState};
+use orch_model::{Identity, NodeKind, NodeName};
+use orch_plan::{Action, HostView, Machine, MachineRef, MachineSpec, MachineState};
 use orch_run::{
     Belonging, Done, Order, Owner, Permit, Progress, Provider, ProviderError, Scope, Target, TransportError,
 };
@@ -23,7 +23,7 @@ use tokio::task::JoinSet;
 use uuid::Uuid;
 
 use crate::ground::Elsewhere;
-use crate::preflight::{Preflight, Wanted};
+use crate::preflight::{Obstacle, Preflight, Wanted};
 use crate::proxmox::{Proxmox, ProxmoxSetup};
 use crate::ssh::{Hop, Ssh, SshSettings, Way, Wayfinder};
 use kin::Kin;
@@ -254,7 +254,7 @@ impl Nest {
                 range.last()
             ),
         };
-        let machine = orch_plan::MachineSpec { vmid: Some(vmid.ok_or_else(full)?), ..machine.clone() };
+        let machine = MachineSpec { vmid: Some(vmid.ok_or_else(full)?), ..machine.clone() };
         Ok(Order { action: Action::Create { machine }, ..order.clone() })
     }
 }
@@ -278,10 +278,20 @@ impl Wayfinder for Nest {
 impl Elsewhere for Nest {
     /// What is to be made inside of nodes is looked at when these are there.
     async fn preflight(&self, wanted: &[Wanted]) -> Preflight {
-        let here: Vec<Wanted> =
-            wanted.iter().filter(|wanted| wanted.machine.parent.is_none()).cloned().collect();
-        let here: Vec<_> = here.into_iter().map(|wanted| wanted.machine).collect();
-        self.here.preflight(&here).await
+        let here = wanted.iter().filter(|wanted| wanted.machine.parent.is_none());
+        let here: Vec<MachineSpec> = here.map(|wanted| wanted.machine.clone()).collect();
+        let mut said = self.here.preflight(&here).await;
+        // Nobody but the host can say what the key of a container is.
+        let is_out_of_reach = |wanted: &&Wanted| {
+            let knows = self.setup.neighbours.is_some() && wanted.machine.parent.is_none();
+            wanted.machine.kind == NodeKind::Ct && wanted.becomes.is_some() && !knows
+        };
+        said.obstacles.extend(wanted.iter().filter(is_out_of_reach).map(|wanted| Obstacle {
+            what: format!("node `{}` is a container, and its SSH host key cannot be known", wanted.node),
+            hint:
+                "say by `ssh` with `host_keys` how the host itself is reached, or make the node a vm".into(),
+        }));
+        said
     }
 
     async fn close(&self) {

@@ -114,11 +114,6 @@ impl Trouble {
         self.says("detected modified configuration") || self.says("file change by other user")
     }
 
-    /// The token may not do it, now or later.
-    pub(super) const fn is_forbidden(&self) -> bool {
-        matches!(self, Self::Said { status: 401 | 403, .. })
-    }
-
     /// The machine is off, and so cannot be asked anything.
     pub(super) fn is_off(&self) -> bool {
         self.says("not running") && !self.says("agent")
