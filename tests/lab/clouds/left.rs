@@ -19,7 +19,7 @@ fn what_is_left_of_a_machine_that_was_destroyed_is_named() {
             run(host, "create").ends_with(0);
             let left = if host == "mother" {
                 let uuid = people.machine("lab-a").uuid.unwrap();
-                let disc = format!("orch-{uuid}.iso");
+                let disc = format!("orch-{uuid}-00000000.iso");
                 put_disc(&home, &disc);
                 // Whoever destroys the machine may not remove it.
                 home.lab

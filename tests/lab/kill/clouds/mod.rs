@@ -73,9 +73,14 @@ impl Scene {
         assert!(things.machines.iter().all(|machine| machine.runs), "{things:#?}");
         let is_of = |thing: &str| {
             let ends = things.machines.iter().flat_map(|Machine { id, mark, .. }| {
-                [format!("vm-{id}-disk-0"), format!("orch-{mark}.iso"), format!(" of {id}")]
+                [format!("vm-{id}-disk-0"), format!("orch-{mark}"), format!(" of {id}")]
             });
-            thing.starts_with("placement_groups") || { ends }.any(|end| thing.ends_with(&end))
+            // A disc has one word more, which tells it from others for the same machine.
+            let name = thing
+                .strip_suffix(".iso")
+                .and_then(|disc| disc.rsplit_once('-'))
+                .map_or(thing, |(name, _)| name);
+            thing.starts_with("placement_groups") || { ends }.any(|end| name.ends_with(&end))
         };
         let foreign: Vec<&String> = things.beside.iter().filter(|thing| !is_of(thing)).collect();
         assert!(foreign.is_empty(), "these belong to nobody: {foreign:#?}\n{things:#?}");
