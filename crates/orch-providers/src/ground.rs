@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use orch_model::{
-    Fleet, Hetzner, Host, HostName, Node, NodeName, Provider, Proxmox, SecretRef, Settings, SiteName, Survey,
-    Trust, Url,
+    Fleet, Hetzner, Host, HostName, ManifestName, Node, NodeName, Provider, Proxmox, SecretRef, Settings,
+    SiteName, Survey, Trust, Url,
 };
 use orch_plan::Plan;
 use orch_run::{Door, Enroller, Permit, Place, Places, StateDir, Treasury};
@@ -61,19 +61,33 @@ pub struct Premises<'f> {
     pub hosts: &'f BTreeMap<HostName, Host>,
     /// The nodes that are or could be on them.
     pub nodes: &'f [Node],
+    /// Who lives inside of whom, where that is not said of the nodes.
+    pub parents: Option<&'f BTreeMap<(ManifestName, NodeName), NodeName>>,
     /// How long things are waited for.
     pub settings: &'f Settings,
 }
 
 impl<'f> From<&'f Fleet> for Premises<'f> {
     fn from(fleet: &'f Fleet) -> Self {
-        Self { site: &fleet.site, hosts: &fleet.hosts, nodes: &fleet.nodes, settings: &fleet.settings }
+        Self {
+            site: &fleet.site,
+            hosts: &fleet.hosts,
+            nodes: &fleet.nodes,
+            parents: None,
+            settings: &fleet.settings,
+        }
     }
 }
 
 impl<'f> From<&'f Survey> for Premises<'f> {
     fn from(survey: &'f Survey) -> Self {
-        Self { site: &survey.site, hosts: &survey.hosts, nodes: &[], settings: &survey.settings }
+        Self {
+            site: &survey.site,
+            hosts: &survey.hosts,
+            nodes: &[],
+            parents: Some(&survey.parents),
+            settings: &survey.settings,
+        }
     }
 }
 
@@ -302,7 +316,10 @@ impl Site<'_> {
             neighbours: shell.map(|shell| shell as _),
             pace: proxmox::Pace::default(),
         };
-        let kinship = Kinship::of(self.premises.site, self.nodes());
+        let kinship = match self.premises.parents {
+            Some(parents) => Kinship::new(self.premises.site, parents.clone()),
+            None => Kinship::of(self.premises.site, self.nodes()),
+        };
         Ok(Nest::new(setup, kinship, ssh_settings(self.premises.settings, self.base)))
     }
 

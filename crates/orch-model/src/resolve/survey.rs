@@ -21,6 +21,8 @@ pub struct Survey {
     pub hosts: BTreeMap<HostName, Host>,
     /// The nodes of each manifest, wherever they are placed.
     pub wanted: BTreeMap<ManifestName, BTreeSet<NodeName>>,
+    /// Who lives inside of whom, in each manifest.
+    pub parents: BTreeMap<(ManifestName, NodeName), NodeName>,
     /// What nodes of each host can be made from, as that host calls it.
     pub images: BTreeMap<HostName, BTreeSet<String>>,
     /// How long things are waited for.
@@ -34,11 +36,17 @@ pub fn survey(catalog: &Catalog<'_>) -> Survey {
         let host = host::resolve(name, catalog.hosts.get(name)?, &site).ok()?;
         Some((name.clone(), host))
     });
-    let wanted = catalog.manifests().filter_map(|name| {
-        let (manifest, mut cx) = (catalog.manifests.get(name)?, catalog.manifests.reporter(name)?);
+    let (mut wanted, mut parents) = (BTreeMap::new(), BTreeMap::new());
+    for name in catalog.manifests() {
+        let found = catalog.manifests.get(name).zip(catalog.manifests.reporter(name));
+        let Some((manifest, mut cx)) = found else { continue };
         let roster = Roster::new(&manifest.nodes, &mut cx);
-        Some((name.clone(), roster.members.iter().map(|member| member.name.clone()).collect()))
-    });
+        for member in &roster.members {
+            let parent = roster.entries[member.entry].parent.as_deref();
+            parents.extend(parent.map(|parent| ((name.clone(), member.name.clone()), parent.clone())));
+        }
+        wanted.insert(name.clone(), roster.members.iter().map(|member| member.name.clone()).collect());
+    }
     let images = catalog.hosts().filter_map(|name| {
         let images = catalog.hosts.get(name)?.images()?;
         Some((name.clone(), images.values().cloned().collect()))
@@ -47,7 +55,8 @@ pub fn survey(catalog: &Catalog<'_>) -> Survey {
         images: images.collect(),
         site: site.site_name(),
         hosts: hosts.collect(),
-        wanted: wanted.collect(),
+        wanted,
+        parents,
         settings: settings(&crate::files::Manifest::placeholder()),
     }
 }

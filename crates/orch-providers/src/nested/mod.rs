@@ -119,8 +119,8 @@ impl Nest {
 
     /// The nest that a node is in, where that is not this one; and the machine around it.
     async fn around(&self, node: &Identity) -> Result<Option<(Arc<Self>, Machine)>, ProviderError> {
-        let Some(parent) = self.kin.towards(&node.node) else { return Ok(None) };
-        let parent = Identity { node: parent.clone(), ..node.clone() };
+        let Some(parent) = self.kin.towards(node) else { return Ok(None) };
+        let parent = Identity { node: parent, ..node.clone() };
         let home = self.home(&parent).await?;
         let home = home.ok_or_else(|| self.failed(&parent.node, "it does not run, or is not configured"))?;
         Ok(Some((self.inside(&parent, &home).await?, home)))
@@ -165,8 +165,8 @@ fn is_home(machine: &Machine) -> bool {
 impl Provider for Nest {
     async fn observe(&self, scope: &Scope) -> Result<HostView, ProviderError> {
         if let Some(node) = &scope.node {
-            let Some(parent) = self.kin.towards(&node.node) else { return self.here.observe(scope).await };
-            let parent = Identity { node: parent.clone(), ..node.clone() };
+            let Some(parent) = self.kin.towards(node) else { return self.here.observe(scope).await };
+            let parent = Identity { node: parent, ..node.clone() };
             let Some(home) = self.home(&parent).await? else { return Ok(HostView::empty()) };
             let nest = self.inside(&parent, &home).await?;
             let view = nest.observe(scope).await?;
