@@ -76,11 +76,12 @@ fn edit(lab: &Lab) {
 }
 
 /// How many entries the journal of a run of `nested-test` has: its plan, start and end of each step, a mark for each
-/// machine that is made, and the last line.
+/// machine that is made, what is left after everything was taken down, and the last line.
 const fn entries(verb: Verb) -> usize {
     match verb {
         Verb::Create => 1 + 2 * 4 + 2 + 1,
-        Verb::Config | Verb::Destroy => 1 + 2 * 2 + 1,
+        Verb::Config => 1 + 2 * 2 + 1,
+        Verb::Destroy => 1 + 2 * 2 + 1 + 1,
     }
 }
 
