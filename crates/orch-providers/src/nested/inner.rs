@@ -1,7 +1,7 @@
 //! Machines inside of machines, as they are seen from outside: their ids have the id of the one around them in front.
 
 use orch_model::{Identity, VmidRange};
-use orch_plan::{Action, HostView, Machine};
+use orch_plan::{Action, Applied, HostView, Keys, Machine, MachineState};
 use orch_run::Order;
 
 use super::inner_reference;
@@ -24,6 +24,23 @@ pub(super) fn split(id: &str) -> Option<(&str, &str)> {
 pub(super) fn seen_from_outside(machine: &Machine, outer: &Machine) -> Machine {
     let inside = machine.inside.as_ref().map_or_else(|| outer.id.clone(), |inside| id(&outer.id, inside));
     Machine { id: id(&outer.id, &machine.id), inside: Some(inside), ..machine.clone() }
+}
+
+/// What stands for everything inside of a machine that cannot be asked: somebody's, for all that is known.
+pub(super) fn unseen(outer: &Machine, why: &str) -> Machine {
+    Machine {
+        id: id(&outer.id, "unseen"),
+        name: format!("whatever is in `{}`, since {why}", outer.name),
+        marks: None,
+        inside: Some(outer.id.clone()),
+        state: MachineState::Stopped,
+        size: outer.size,
+        kind: None,
+        image: None,
+        vmid: None,
+        applied: Applied::Unknown,
+        keys: Keys::Unknown,
+    }
 }
 
 /// Everything inside of a machine, as it is seen from outside.

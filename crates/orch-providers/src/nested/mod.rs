@@ -11,6 +11,7 @@ mod session;
 use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use orch_model::{Identity, NodeKind, NodeName};
@@ -20,6 +21,7 @@ use orch_run::{
 };
 use tokio::sync::Mutex;
 use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout_at};
 use uuid::Uuid;
 
 use crate::ground::Elsewhere;
@@ -29,6 +31,9 @@ use crate::ssh::{Hop, Ssh, SshSettings, Way, Wayfinder};
 use kin::Kin;
 pub(crate) use kin::Kinship;
 use session::Session;
+
+/// How long it may take to look into all nodes that others live in: less than whoever looks is given.
+const LOOK: Duration = Duration::from_secs(20);
 
 /// A Proxmox VE with those inside of its nodes.
 pub(crate) struct Nest {
@@ -126,17 +131,29 @@ impl Nest {
         Ok(Some((self.inside(&parent, &home).await?, home)))
     }
 
-    /// Everything inside of the machines here that others live in.
-    async fn all_inside(&self, view: &HostView) -> Result<Vec<Machine>, ProviderError> {
+    /// Everything inside of the machines here that others live in. One that cannot be asked keeps nobody else from being seen:
+    /// in it is shown what cannot be seen, so that nobody takes it for empty.
+    async fn all_inside(&self, view: &HostView) -> Vec<Machine> {
+        let deadline = Instant::now() + LOOK;
         let mut found = Vec::new();
         for machine in view.machines().iter().filter(|machine| is_home(machine)) {
             let Some(marks) = machine.marks.as_ref().filter(|marks| self.kin.hosts(marks)) else { continue };
-            let nest = self.inside(&marks.identity(), machine).await?;
-            let scope = Scope { host: self.setup.host.clone(), node: None };
-            let inner = Box::pin(nest.observe(&scope)).await?;
-            found.extend(inner.machines().iter().map(|inner| inner::seen_from_outside(inner, machine)));
+            let look = async {
+                let nest = self.inside(&marks.identity(), machine).await?;
+                let scope = Scope { host: self.setup.host.clone(), node: None };
+                Box::pin(nest.observe(&scope)).await
+            };
+            let late = |_| Err(self.failed(&marks.node, "it does not answer"));
+            match timeout_at(deadline, look).await.unwrap_or_else(late) {
+                Ok(inner) => {
+                    found.extend(
+                        inner.machines().iter().map(|inner| inner::seen_from_outside(inner, machine)),
+                    );
+                }
+                Err(error) => found.push(inner::unseen(machine, &error.to_string())),
+            }
         }
-        Ok(found)
+        found
     }
 
     /// Takes away what opens the APIs inside of nodes.
@@ -173,7 +190,7 @@ impl Provider for Nest {
             return Ok(inner::view_from_outside(view, &home));
         }
         let mut view = self.here.observe(scope).await?;
-        let inner = self.all_inside(&view).await?;
+        let inner = self.all_inside(&view).await;
         if let HostView::Seen { machines, .. } = &mut view {
             machines.extend(inner);
         }
