@@ -111,7 +111,7 @@ def made(box):
     after = machine.config.get()
     assert (after["cores"], after["description"], after["tags"]) == (2, "as it was", "base;orch")
     assert after["digest"] != before["digest"]
-    refused(500, "detected modified configuration", lambda: machine.config.put(cores=1, digest=before["digest"]))
+    refused(500, "checksum mismatch", lambda: machine.config.put(cores=1, digest=before["digest"]))
     return vmid
 
 

@@ -91,7 +91,8 @@ async fn what_is_left_of_a_node_is_told_and_is_not_done() {
     let report = destroyed(Ok(vec![own.clone(), others])).await;
     assert_eq!(report.exit_code, Some(ExitCode::Partly), "{report}");
     assert_eq!(report.left.found, [own], "what is there for all of the site is not left behind");
-    assert!(report.to_string().contains("left behind:\n  disk `a-disk` (disk-1) on `father`\n"), "{report}");
+    let told = format!("left behind:\n  disk `a-disk` (disk-1) on `father`, of {manifest}.web\n");
+    assert!(report.to_string().contains(&told), "{report}");
 }
 
 #[tokio::test]
