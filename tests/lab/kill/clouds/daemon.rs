@@ -9,7 +9,8 @@ use crate::kill::sweep;
 /// A host, and after how many questions it dies.
 type Cell = (&'static str, u64);
 
-/// Runs a verb, and has the lab die when its host was asked so often; whatever becomes of the driver. Brings the lab up again.
+/// Runs a verb, and has the lab die when its host was asked so often. Brings it up again, and waits for the end of the driver,
+/// whatever that is: it may go on where the host is back, and would wait long for one that stays away.
 fn die_during(lab: &Lab, (host, questions): Cell, verb: &str) {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let folder = lab.state.join("lab");
@@ -22,8 +23,8 @@ fn die_during(lab: &Lab, (host, questions): Cell, verb: &str) {
     let file = status().file;
     kill_process(Pid::from_raw(file.pid.cast_signed()).unwrap(), Signal::KILL).unwrap();
     wait_until("the lab is gone", || !file.is_served());
-    driver.end();
     lab.orch("lab up --quick").ends_with(0);
+    driver.end();
 }
 
 fn words(host: &str, verb: &str) -> String {
