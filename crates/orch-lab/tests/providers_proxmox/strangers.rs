@@ -66,3 +66,31 @@ async fn a_copy_made_by_hand_is_seen_and_goes_alone() {
     assert_eq!(world.numbers().await, [10_100]);
     assert_eq!(world.discs().await.len(), 1, "what the other one starts with stays");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_machine_that_is_protected_is_neither_removed_nor_switched_off() {
+    let world = World::new();
+    let driver = world.driver();
+    let order = create("web", 10_100);
+    driver.apply(&order).await.unwrap();
+    let machine = driver.reference(&order).await;
+    world.by_hand(Method::Put, "/nodes/pve1/qemu/10100/config", &[("protection", "1")]).await.unwrap();
+    let destroy = Order { action: Action::Destroy { machine }, ..order.clone() };
+    let refused = driver.apply(&destroy).await.unwrap_err().to_string();
+    assert!(refused.contains("protected") && refused.contains("qm set 10100 --protection 0"), "{refused}");
+    assert_eq!(driver.machine(&order).await.unwrap().state, orch_plan::MachineState::Running);
+    assert_eq!(world.discs().await.len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_number_means_a_template_and_never_a_machine_that_has_it_by_now() {
+    let world = World::new();
+    world.put_stranger(9013, "precious").await;
+    let mut order = create("web", 10_100);
+    if let Action::Create { machine } = &mut order.action {
+        machine.image = "9013".into();
+    }
+    let refused = world.driver().apply(&order).await.unwrap_err().to_string();
+    assert!(refused.contains("there is no template `9013`"), "{refused}");
+    assert_eq!(world.numbers().await.len(), 1, "nothing was made of somebody's machine");
+}

@@ -13,4 +13,5 @@ mod leaks;
 mod order;
 mod replacing;
 mod rollback;
+mod told;
 mod unprintable;
