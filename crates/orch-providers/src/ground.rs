@@ -30,6 +30,8 @@ use crate::stead::{Stead, Steads};
 
 /// How many questions are asked of an API at once.
 const LANES: usize = 16;
+/// How long the host itself may take until its SSH server answers.
+const HOST_REACH: Duration = Duration::from_secs(5);
 /// How long an API may take for one answer.
 const ANSWER: Duration = Duration::from_secs(30);
 
@@ -326,7 +328,9 @@ impl Site<'_> {
     /// The host itself, where its file says how it is reached. What stands in for it has no SSH.
     fn shell(&self) -> Option<Arc<HostShell>> {
         let ssh = self.host.ssh.as_ref().filter(|_| self.stead.is_none())?;
-        HostShell::new(self.name, ssh, ssh_settings(self.premises.settings, self.base)).map(Arc::new)
+        // It is asked beside the API while machines are waited for, and must not keep anybody waiting itself.
+        let settings = SshSettings { reach: HOST_REACH, ..ssh_settings(self.premises.settings, self.base) };
+        HostShell::new(self.name, ssh, settings).map(Arc::new)
     }
 
     fn hetzner(&self, hetzner: &Hetzner) -> Result<Arc<dyn Elsewhere>, (String, String)> {
