@@ -11,14 +11,15 @@ use serde_json::Value as Json;
 
 /// The crates of the workspace and what each may use of the others, tests included. Arrows point one way only:
 /// model <- plan <- run <- providers <- cli, model <- node <- providers, run <- server <- cli.
-const EDGES: [(&str, &[&str]); 10] = [
+const EDGES: [(&str, &[&str]); 11] = [
     ("orch-model", &[]),
     ("orch-plan", &["orch-model"]),
     ("orch-dag", &[]),
     ("orch-run", &["orch-dag", "orch-model", "orch-plan", "orch-run", "orch-secrets"]),
     ("orch-secrets", &["orch-model"]),
     ("orch-node", &["orch-model", "orch-secrets"]),
-    ("orch-providers", &["orch-model", "orch-node", "orch-plan", "orch-run"]),
+    ("orch-nix", &["orch-model"]),
+    ("orch-providers", &["orch-model", "orch-nix", "orch-node", "orch-plan", "orch-run"]),
     ("orch-server", &["orch-model", "orch-node", "orch-run", "orch-secrets"]),
     ("orch-lab", &["orch-model", "orch-node", "orch-plan", "orch-providers", "orch-run"]),
     (
@@ -26,6 +27,7 @@ const EDGES: [(&str, &[&str]); 10] = [
         &[
             "orch-lab",
             "orch-model",
+            "orch-nix",
             "orch-node",
             "orch-plan",
             "orch-providers",

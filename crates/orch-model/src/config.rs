@@ -17,8 +17,8 @@ use crate::files::{Health, Hypervisor, Install, Rollout, RootLogin, Trigger, Yes
 use crate::identity::Identity;
 use crate::unit::{Cidr, SecretRef, Timespan};
 use crate::word::{
-    Domain, FileMode, KeyName, NodeName, NodePath, Package, PublicKey, SecretDigest, SpecName, TimeZone,
-    Unit, UserName,
+    Domain, FileMode, KeyName, NodeName, NodePath, Package, PublicKey, SecretDigest, SpecName, StorePath,
+    TimeZone, Unit, UserName,
 };
 
 /// By what the values of a node's secrets are known again.
@@ -39,26 +39,55 @@ pub struct Config {
     /// By what the values of its secrets are known again; none before they were opened.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     secret_digests: SecretDigests,
+    /// The NixOS system that it evaluated to; none before it did, and on nodes that are not NixOS.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    system: Option<StorePath>,
     /// What it shares with the other nodes of this spec on this host.
     #[serde(flatten)]
     pub role: Arc<Role>,
+    /// The digest of what the files of the site say, without values of secrets and systems.
+    #[serde(skip)]
+    said: Digest,
 }
 
 impl Config {
     /// A node's configuration. The digest of its role is asked for, because many nodes share one.
     pub(crate) fn new(node: Identity, spec: SpecName, hostname: NodeName, role: (Arc<Role>, Digest)) -> Self {
         let (role, role_digest) = role;
-        let digest = Digest::of(&(&node, &spec, &hostname, role_digest));
-        Self { node, spec, hostname, digest, secret_digests: SecretDigests::new(), role }
+        let said = Digest::of(&(&node, &spec, &hostname, role_digest));
+        let (secret_digests, system) = (SecretDigests::new(), None);
+        Self { node, spec, hostname, digest: said, secret_digests, system, role, said }
     }
 
     /// The same, with secrets of these values: other values make another configuration.
     pub fn with_secrets(mut self, digests: SecretDigests) -> Self {
-        if !digests.is_empty() {
-            self.digest = Digest::of(&(self.digest, &digests));
-            self.secret_digests = digests;
-        }
+        self.secret_digests = digests;
+        self.digest = self.whole();
         self
+    }
+
+    /// The same, evaluated to this system: another system makes another configuration.
+    pub fn with_system(mut self, system: StorePath) -> Self {
+        self.system = Some(system);
+        self.digest = self.whole();
+        self
+    }
+
+    /// The NixOS system that it evaluated to.
+    pub const fn system(&self) -> Option<&StorePath> {
+        self.system.as_ref()
+    }
+
+    /// The digest of all there is, in whatever order it became known.
+    fn whole(&self) -> Digest {
+        let mut digest = self.said;
+        if !self.secret_digests.is_empty() {
+            digest = Digest::of(&(digest, &self.secret_digests));
+        }
+        if let Some(system) = &self.system {
+            digest = Digest::of(&(digest, "system", system));
+        }
+        digest
     }
 
     /// By what the values of its secrets are known again.
@@ -81,6 +110,8 @@ struct Received {
     digest: Digest,
     #[serde(default)]
     secret_digests: SecretDigests,
+    #[serde(default)]
+    system: Option<StorePath>,
     #[serde(flatten)]
     role: Role,
 }
@@ -92,7 +123,10 @@ impl TryFrom<Received> for Config {
         let role_digest = received.role.digest();
         let role = (Arc::new(received.role), role_digest);
         let config = Self::new(received.node, received.spec, received.hostname, role);
-        let config = config.with_secrets(received.secret_digests);
+        let mut config = config.with_secrets(received.secret_digests);
+        if let Some(system) = received.system {
+            config = config.with_system(system);
+        }
         if config.digest == received.digest {
             Ok(config)
         } else {

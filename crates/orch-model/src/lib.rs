@@ -30,6 +30,7 @@ pub mod pull;
 mod resolve;
 mod schema;
 mod source;
+pub mod system;
 mod text;
 pub mod token;
 mod unit;
@@ -58,6 +59,6 @@ pub use unit::{Cidr, SecretRef, Timespan};
 pub use value::yaml_value;
 pub use word::{
     AgeRecipient, Domain, FileMode, Fingerprint, HostName, KeyName, ManifestName, NodeName, NodePath,
-    Package, PostureName, PresetName, PublicKey, SecretDigest, SiteName, SpecName, Tag, TimeZone, Unit, Url,
-    UserName,
+    Package, PostureName, PresetName, PublicKey, SecretDigest, SiteName, SpecName, StorePath, Tag, TimeZone,
+    Unit, Url, UserName,
 };

@@ -116,6 +116,11 @@ word! {
     "lower-case letters, digits and `-`, first a letter, at most 63 characters"
 }
 word! {
+    /// A path in the Nix store: a thing as a whole, not a file in it.
+    StorePath as "store path", "^/nix/store/[0-9abcdfghijklmnpqrsvwxyz]{32}-[0-9a-zA-Z+._?=-]{1,211}$", is_store_path,
+    "`/nix/store/`, a hash of 32 characters, `-` and a name"
+}
+word! {
     /// The name of a preset: the stem of its file.
     PresetName as "preset name", "^[a-z][a-z0-9-]{0,62}$", is_name,
     "lower-case letters, digits and `-`, first a letter, at most 63 characters"
@@ -272,6 +277,19 @@ fn is_absolute_path(text: &str) -> bool {
     text.len() <= 4096 && parts.is_some_and(|parts| parts.split('/').all(fit))
 }
 
+fn is_store_path(text: &str) -> bool {
+    let Some((hash, name)) = text.strip_prefix("/nix/store/").and_then(|rest| rest.split_once('-')) else {
+        return false;
+    };
+    let is_digit = |b: u8| (b.is_ascii_digit() || b.is_ascii_lowercase()) && !b"eotu".contains(&b);
+    let is_fit = |b: u8| b.is_ascii_alphanumeric() || b"+._?=-".contains(&b);
+    hash.len() == 32
+        && hash.bytes().all(is_digit)
+        && (1..=211).contains(&name.len())
+        && !matches!(name, "." | "..")
+        && name.bytes().all(is_fit)
+}
+
 fn is_file_mode(text: &str) -> bool {
     text.len() == 4 && text.bytes().all(|b| (b'0'..=b'7').contains(&b))
 }
@@ -345,6 +363,17 @@ mod tests {
             ],
         );
         check::<NodePath>(&["/etc/motd"], &["etc", "/", "/a/../b", "/a//b", "/a/./b", "/a\n"]);
+        check::<StorePath>(
+            &["/nix/store/00000000000000000000000000000000-nixos-system-web-25.11"],
+            &[
+                "/nix/store/00000000000000000000000000000000-",
+                "/nix/store/0000000000000000000000000000000e-x",
+                "/nix/store/00000000000000000000000000000000-x/y",
+                "/nix/store/00000000000000000000000000000000-$(x)",
+                "/nix/store/0-x",
+                "/etc",
+            ],
+        );
         check::<FileMode>(&["0644", "1777"], &["644", "0o644", "0888", "u+x"]);
         check::<PublicKey>(
             &["ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIE comment words"],

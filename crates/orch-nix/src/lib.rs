@@ -1,0 +1,8 @@
+//! NixOS systems: evaluated in processes of their own, built, and ready to be copied.
+//!
+//! Nothing here is linked against Nix, and no Nix code is put together from text: the programs of Nix are run by their
+//! argv, and data reaches them as JSON in a file.
+
+mod tools;
+
+pub use tools::{Tools, ToolsError, Version};
