@@ -6,7 +6,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::process::Command;
 
-use crate::common::{Lab, Need, ORCH, Outcome, Session, TIMEOUTS, lacks, node, spec};
+use crate::common::{Lab, Need, ORCH, Outcome, Session, TIMEOUTS, lacks, node, spec, wait_until};
 
 #[test]
 fn another_port_for_ssh_cuts_no_connection_where_the_server_is_told_by_a_signal() {
@@ -16,7 +16,8 @@ fn another_port_for_ssh_cuts_no_connection_where_the_server_is_told_by_a_signal(
     let lab = Lab::with_nodes(TIMEOUTS, &[&node("web")]);
     lab.orch("create -M lab -H father").ends_with(0);
     let is_open = |port| lab.listens("lab-web", port);
-    assert!(is_open(22) && !is_open(2222));
+    // A server that was told to read its settings again lets go of its port for a moment.
+    wait_until("it answers on its first port alone", || is_open(22) && !is_open(2222));
     let mut session = Session::open(&mut lab.command("ssh -M lab -H father web -- cat"));
     session.assert_answers("before");
     lab.write("postures/dev.yaml", "ssh: { port: 2222 }\nsudo: { nopasswd: true }\n");
@@ -24,7 +25,7 @@ fn another_port_for_ssh_cuts_no_connection_where_the_server_is_told_by_a_signal(
     lab.orch("config -M lab -H father --json").ends_with(0).every_node_is("changed");
     session.assert_answers("after");
     session.close();
-    assert!(!is_open(22) && is_open(2222));
+    wait_until("it answers on the other port alone", || !is_open(22) && is_open(2222));
     lab.orch("exec -M lab -H father -- true").ends_with(0);
     lab.orch("status -M lab -H father --json").ends_with(0).every_node_is("as-wanted");
     lab.orch("destroy -M lab -H father --yes").ends_with(0);
