@@ -28,14 +28,14 @@ let
           modules = [
             ./options.nix
             (import ./node.nix { inherit identity node; })
-            (shared.module identity)
+            shared
           ]
           ++ modules
           ++ map (modulePath site) (node.modules or [ ]);
         }
       ) nodes;
 
-      shared = instances { inherit nixpkgs evaluated; };
+      shared = instances { inherit nixpkgs; };
     in
     builtins.mapAttrs result evaluated;
 
