@@ -27,9 +27,9 @@ let
           inherit specialArgs;
           modules = [
             ./options.nix
-            (import ./node.nix { inherit identity node; })
             shared
           ]
+          ++ import ./node.nix { inherit identity node; }
           ++ modules
           ++ map (modulePath site) (node.modules or [ ]);
         }
