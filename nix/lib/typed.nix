@@ -29,6 +29,8 @@ let
       }).config;
 in
 {
+  inherit open;
+
   # `file` is for messages. `value` is the manifest, or a function from `{ lib, ... }` to it.
   manifest = file: value: check file ./manifest-options.nix (open value);
 

@@ -60,7 +60,7 @@ rec {
         fits =
           builtins.isString text
           && builtins.stringLength text <= 4096
-          && builtins.match "secret:[A-Za-z0-9#./_@\"'-]+" text != null;
+          && builtins.match "secret:[][A-Za-z0-9#./_@\"'-]+" text != null;
       in
       if builtins.all (def: builtins.isString def.value) defs && fits then
         text
