@@ -19,13 +19,12 @@ let
       modules ? [ ],
       # Arguments for modules, known before their imports are.
       specialArgs ? { },
-      # What every instance of nixpkgs has. Nodes that add nothing to it share one.
-      config ? { },
+      # Overlays of all nodes. Nodes that add none of their own, and agree on system and config, share one nixpkgs.
       overlays ? [ ],
     }:
     let
       evalConfig = import (nixpkgs + "/nixos/lib/eval-config.nix");
-      shared = instances { inherit nixpkgs config overlays; };
+      shared = instances { inherit nixpkgs overlays; };
       evaluateOne =
         identity: node:
         evalConfig {
@@ -79,7 +78,6 @@ let
       fleet ? null,
       modules ? [ ],
       specialArgs ? { },
-      config ? { },
       overlays ? [ ],
     }:
     let
@@ -89,7 +87,7 @@ let
         else
           builtins.fromJSON (builtins.readFile fleet);
       given = {
-        inherit nixpkgs modules specialArgs config overlays;
+        inherit nixpkgs modules specialArgs overlays;
         site = if site != null then site else resolved.site or (throw "mkFleet needs `site`, the folder of the site, or a `fleet`");
       };
 

@@ -6,8 +6,7 @@
 {
   # The folder.
   nixpkgs,
-  # What every instance has.
-  config ? { },
+  # Overlays of all nodes. That they are the same is known by their being given here; two functions cannot be compared.
   overlays ? [ ],
 }:
 
@@ -32,9 +31,8 @@ let
       wish = builtins.fromJSON text;
     in
     import nixpkgs {
-      inherit (wish) system;
+      inherit (wish) system config;
       inherit overlays;
-      config = config // wish.config;
     }
   ) "";
 
@@ -68,7 +66,10 @@ let
       text = builtins.toJSON { inherit (cfg) config; inherit (host) system; };
       isPlain = lib.all (letter: lib.elem letter alphabet) (lib.stringToCharacters text);
       isComparable =
-        isNative && cfg.overlays == [ ] && isData cfg.config && same host (lib.systems.elaborate host.system);
+        isNative
+        && builtins.length cfg.overlays == builtins.length overlays
+        && isData cfg.config
+        && same host (lib.systems.elaborate host.system);
     in
     if isComparable && isPlain then text else null;
 in
@@ -76,11 +77,12 @@ in
 { config, options, lib, ... }:
 let
   wish = wishOf config.nixpkgs options.nixpkgs;
-  isBare = config.nixpkgs.config == { };
+  isBare = config.nixpkgs.config == { } && overlays == [ ];
 in
 {
   _file = "orch: one nixpkgs for all";
-  # NixOS refuses an instance from outside beside a config. There the argument of modules is set instead.
+  nixpkgs.overlays = lib.mkBefore overlays;
+  # NixOS refuses an instance from outside beside a config, and adds overlays to it again. There the argument of modules is set instead.
   nixpkgs.pkgs = lib.mkIf (wish != null && isBare) (lib.mkDefault (recall made wish));
   _module.args.pkgs = lib.mkIf (wish != null && !isBare) (lib.mkForce (recall made wish));
 }

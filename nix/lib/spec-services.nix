@@ -79,7 +79,7 @@ let
       unit = config.systemd.${kinds.${kind}.under}.${name};
     in
     {
-      service = unit.script or "" != "" || unit.serviceConfig ? ExecStart || builtins.elem name fromPackages;
+      service = unit.script or "" != "" || unit.serviceConfig ? ExecStart;
       timer = unit.timerConfig or { } != { };
       socket = unit.socketConfig or { } != { } || unit.listenStreams or [ ] != [ ];
       path = unit.pathConfig or { } != { };
@@ -87,10 +87,6 @@ let
     }
     .${kind};
 
-  # Packages may bring units, and whether they do is only known once they are built.
-  fromPackages = lib.optionals (config.systemd.packages != [ ]) (
-    map (unit: (read unit).name) (services.enable or [ ])
-  );
 
   switchedAsUnits = builtins.filter (one: optionOf one == null) (map read (services.enable or [ ]));
 in
@@ -101,7 +97,7 @@ lib.mkMerge (
     {
       assertions = map (one: {
         assertion = isDefined one;
-        message = "orch: service `${one.unit}` is to run, but NixOS has no option `services.${one.name}.enable`, and no module of the node defines that unit.";
+        message = "orch: service `${one.unit}` is to run, but NixOS has no option `services.${one.name}.enable`, and no module of the node defines that unit. Have one define or switch it.";
       }) switchedAsUnits;
     }
   ]
