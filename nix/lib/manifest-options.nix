@@ -71,6 +71,8 @@ in
         destroy = with' "5m" orch.timespan "Taking the machine down.";
       };
     };
-    nodes = needed (types.nonEmptyListOf (types.submodule node)) "The machines.";
+    nodes = needed (types.listOf (types.submodule node)) "The machines." // {
+      apply = nodes: if nodes == [ ] then throw "`nodes`: a manifest has at least one node" else nodes;
+    };
   };
 }

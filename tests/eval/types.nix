@@ -161,7 +161,7 @@ in
     };
     "a manifest without nodes" = {
       value = manifest { nodes = [ ]; };
-      words = "nodes";
+      words = "a manifest has at least one node";
     };
     "a length of time without a unit" = {
       value = manifest { settings.timeouts.boot = "5"; };
