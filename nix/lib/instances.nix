@@ -13,13 +13,13 @@
 let
   # Where text becomes a value once, whoever asks: a tree of all texts, of which only the ways that were gone exist. So no node's
   # wish has to be known for another's to be fulfilled, and a node that cannot be evaluated is in nobody's way.
-  remember =
-    make: text:
-    {
-      value = make text;
-      next = lib.genAttrs alphabet (letter: remember make (text + letter));
-    };
-  recall = tree: text: (builtins.foldl' (at: letter: at.next.${letter}) tree (lib.stringToCharacters text)).value;
+  remember = make: text: {
+    value = make text;
+    next = lib.genAttrs alphabet (letter: remember make (text + letter));
+  };
+  recall =
+    tree: text:
+    (builtins.foldl' (at: letter: at.next.${letter}) tree (lib.stringToCharacters text)).value;
 
   alphabet = lib.stringToCharacters (
     " !\"#$%&'()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`abcdefghijklmnopqrstuvwxyz{|}~"
@@ -63,7 +63,10 @@ let
       isNew = options ? hostPlatform && options.hostPlatform.isDefined;
       host = if isNew then cfg.hostPlatform else cfg.localSystem;
       isNative = if isNew then same host cfg.buildPlatform else cfg.crossSystem == null;
-      text = builtins.toJSON { inherit (cfg) config; inherit (host) system; };
+      text = builtins.toJSON {
+        inherit (cfg) config;
+        inherit (host) system;
+      };
       isPlain = lib.all (letter: lib.elem letter alphabet) (lib.stringToCharacters text);
       isComparable =
         isNative
@@ -74,7 +77,12 @@ let
     if isComparable && isPlain then text else null;
 in
 # A module that has its node use the instance that is others' too.
-{ config, options, lib, ... }:
+{
+  config,
+  options,
+  lib,
+  ...
+}:
 let
   wish = wishOf config.nixpkgs options.nixpkgs;
   isBare = config.nixpkgs.config == { } && overlays == [ ];

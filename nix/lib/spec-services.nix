@@ -1,31 +1,81 @@
 # Services to run and not to run. NixOS knows most by an option of theirs; the rest are units that a module of the node defines.
 role:
-{ config, lib, options, ... }:
+{
+  config,
+  lib,
+  options,
+  ...
+}:
 
 let
   services = role.services or { };
 
   # Units that NixOS switches under another name.
   options' = {
-    "ssh" = [ "services" "openssh" ];
-    "sshd" = [ "services" "openssh" ];
-    "chronyd" = [ "services" "chrony" ];
-    "docker" = [ "virtualisation" "docker" ];
-    "libvirtd" = [ "virtualisation" "libvirtd" ];
-    "qemu-guest-agent" = [ "services" "qemuGuest" ];
-    "systemd-networkd" = [ "systemd" "network" ];
-    "systemd-resolved" = [ "services" "resolved" ];
-    "systemd-timesyncd" = [ "services" "timesyncd" ];
-    "tailscaled" = [ "services" "tailscale" ];
+    "ssh" = [
+      "services"
+      "openssh"
+    ];
+    "sshd" = [
+      "services"
+      "openssh"
+    ];
+    "chronyd" = [
+      "services"
+      "chrony"
+    ];
+    "docker" = [
+      "virtualisation"
+      "docker"
+    ];
+    "libvirtd" = [
+      "virtualisation"
+      "libvirtd"
+    ];
+    "qemu-guest-agent" = [
+      "services"
+      "qemuGuest"
+    ];
+    "systemd-networkd" = [
+      "systemd"
+      "network"
+    ];
+    "systemd-resolved" = [
+      "services"
+      "resolved"
+    ];
+    "systemd-timesyncd" = [
+      "services"
+      "timesyncd"
+    ];
+    "tailscaled" = [
+      "services"
+      "tailscale"
+    ];
   };
 
   # What systemd has besides services: where it is defined, and what pulls it in at boot.
   kinds = {
-    service = { under = "services"; target = "multi-user.target"; };
-    timer = { under = "timers"; target = "timers.target"; };
-    socket = { under = "sockets"; target = "sockets.target"; };
-    path = { under = "paths"; target = "paths.target"; };
-    target = { under = "targets"; target = "multi-user.target"; };
+    service = {
+      under = "services";
+      target = "multi-user.target";
+    };
+    timer = {
+      under = "timers";
+      target = "timers.target";
+    };
+    socket = {
+      under = "sockets";
+      target = "sockets.target";
+    };
+    path = {
+      under = "paths";
+      target = "paths.target";
+    };
+    target = {
+      under = "targets";
+      target = "multi-user.target";
+    };
   };
 
   # `nginx` and `nginx.service` are one unit.
@@ -53,7 +103,11 @@ let
   optionOf =
     { name, kind, ... }:
     let
-      path = options'.${name} or [ "services" name ];
+      path =
+        options'.${name} or [
+          "services"
+          name
+        ];
     in
     if kind == "service" && lib.hasAttrByPath (path ++ [ "enable" ]) options then path else null;
 
@@ -86,7 +140,6 @@ let
       target = true;
     }
     .${kind};
-
 
   switchedAsUnits = builtins.filter (one: optionOf one == null) (map read (services.enable or [ ]));
 in

@@ -38,11 +38,13 @@ let
     }
     // more;
 
-  evaluate = only: import (library + "/evaluate.nix") {
-    inherit input;
-    nixpkgs = toString nixpkgs;
-    only = builtins.toJSON only;
-  };
+  evaluate =
+    only:
+    import (library + "/evaluate.nix") {
+      inherit input;
+      nixpkgs = toString nixpkgs;
+      only = builtins.toJSON only;
+    };
 
   one = identity: (evaluate [ identity ]).${identity};
   web = one "m.web@h";
@@ -51,8 +53,17 @@ in
 {
   tests = {
     "a node has the path of its system and of the derivation that makes it" = {
-      is = map isStorePath [ web.toplevel web.drvPath ] ++ [ (builtins.match ".*\\.drv" web.drvPath != null) ];
-      wanted = [ true true true ];
+      is =
+        map isStorePath [
+          web.toplevel
+          web.drvPath
+        ]
+        ++ [ (builtins.match ".*\\.drv" web.drvPath != null) ];
+      wanted = [
+        true
+        true
+        true
+      ];
     };
     "a system is called by the host name and its version" = {
       is = builtins.match ".*-nixos-system-web-1" web.toplevel != null;
@@ -76,28 +87,41 @@ in
       wanted = false;
     };
     "only what was asked for is evaluated, so that a broken node is in nobody's way" = {
-      is = builtins.attrNames (evaluate [ "m.web@h" "m.arm@h" ]);
-      wanted = [ "m.arm@h" "m.web@h" ];
+      is = builtins.attrNames (evaluate [
+        "m.web@h"
+        "m.arm@h"
+      ]);
+      wanted = [
+        "m.arm@h"
+        "m.web@h"
+      ];
     };
     "a platform makes another system" = {
-      is = [ (one "m.arm@h").system ((one "m.arm@h").toplevel == web.toplevel) ];
-      wanted = [ "aarch64-linux" false ];
+      is = [
+        (one "m.arm@h").system
+        ((one "m.arm@h").toplevel == web.toplevel)
+      ];
+      wanted = [
+        "aarch64-linux"
+        false
+      ];
     };
     "without a platform it is this machine's" = {
       is = (one "m.bare@h").system;
       wanted = builtins.currentSystem;
     };
     "the same node is the same system, however its module is written" = {
-      is = (import (library + "/evaluate.nix") {
-        nixpkgs = toString nixpkgs;
-        input = builtins.toFile "again.json" (
-          builtins.toJSON {
-            version = 1;
-            site = toString ./site + "/";
-            nodes."m.web@h" = node { modules = [ "hosts//web/default.nix" ]; };
-          }
-        );
-      })."m.web@h".drvPath;
+      is =
+        (import (library + "/evaluate.nix") {
+          nixpkgs = toString nixpkgs;
+          input = builtins.toFile "again.json" (
+            builtins.toJSON {
+              version = 1;
+              site = toString ./site + "/";
+              nodes."m.web@h" = node { modules = [ "hosts//web/default.nix" ]; };
+            }
+          );
+        })."m.web@h".drvPath;
       wanted = web.drvPath;
     };
   };

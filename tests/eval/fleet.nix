@@ -1,16 +1,26 @@
 # A site as Nix code sees it: mkFleet, with the real module system.
-{ nixpkgs, lib, library, ... }:
+{
+  nixpkgs,
+  lib,
+  library,
+  ...
+}:
 
 let
   orch = import library { inherit lib; };
 
-  fleet = more: orch.mkFleet ({
-    inherit nixpkgs;
-    site = ./site;
-    hosts = ./site/hosts;
-    manifests = ./site/manifests;
-    specs.web = { };
-  } // more);
+  fleet =
+    more:
+    orch.mkFleet (
+      {
+        inherit nixpkgs;
+        site = ./site;
+        hosts = ./site/hosts;
+        manifests = ./site/manifests;
+        specs.web = { };
+      }
+      // more
+    );
 
   # What orch writes for its own evaluation serves mkFleet too.
   resolved = builtins.toFile "fleet.json" (
@@ -35,18 +45,40 @@ let
     web = {
       schema_version = 2;
       name = "web";
-      nodes = [ ({ name = "web"; type = "vm"; } // more) ];
+      nodes = [
+        (
+          {
+            name = "web";
+            type = "vm";
+          }
+          // more
+        )
+      ];
     };
   };
 in
 {
   tests = {
     "a host with a default.nix is a system" = {
-      is = [ (lib.hasSuffix ".drv" site.hosts.father.toplevel.drvPath) site.hosts.father.config.networking.hostName ];
-      wanted = [ true "father" ];
+      is = [
+        (lib.hasSuffix ".drv" site.hosts.father.toplevel.drvPath)
+        site.hosts.father.config.networking.hostName
+      ];
+      wanted = [
+        true
+        "father"
+      ];
     };
     "a node has all that a rollout asks for" = {
-      is = { inherit (father) health secrets tags deploy system; };
+      is = {
+        inherit (father)
+          health
+          secrets
+          tags
+          deploy
+          system
+          ;
+      };
       wanted = {
         health = [ ];
         secrets = [ ];
@@ -63,8 +95,14 @@ in
       wanted = builtins.currentSystem == "x86_64-linux";
     };
     "a host has no spec: what its module does not say is NixOS's own default" = {
-      is = [ father.config.services.openssh.enable father.config.time.timeZone ];
-      wanted = [ false null ];
+      is = [
+        father.config.services.openssh.enable
+        father.config.time.timeZone
+      ];
+      wanted = [
+        false
+        null
+      ];
     };
     "manifests are typed data, by name" = {
       is = builtins.mapAttrs (_: one: builtins.length one.nodes) site.manifests;
@@ -81,11 +119,15 @@ in
       words = "manifest `web` calls itself `plain`";
     };
     "a spec that the site does not have" = {
-      value = manifest (node { spec = "wbe"; });
+      value = manifest (node {
+        spec = "wbe";
+      });
       words = "manifest `web`: node `web` has spec `wbe`, which this site does not have";
     };
     "a host that the site does not have" = {
-      value = manifest (node { host = "mother"; });
+      value = manifest (node {
+        host = "mother";
+      });
       words = "node `web` has host `mother`, which this site does not have";
     };
   };

@@ -1,5 +1,10 @@
 # What people write is data: nothing of it becomes Nix code, whatever it looks like.
-{ nixpkgs, lib, library, ... }:
+{
+  nixpkgs,
+  lib,
+  library,
+  ...
+}:
 
 let
   # Each would end the evaluation, were it ever read as code.
@@ -35,9 +40,18 @@ let
       hostname = "web";
       domain = all;
       packages = texts;
-      config = { inherit all; ${all} = all; };
-      files = map (content: { path = "/etc/${content}"; inherit content; }) texts;
-      users = map (name: { inherit name; ssh_keys = texts; }) texts;
+      config = {
+        inherit all;
+        ${all} = all;
+      };
+      files = map (content: {
+        path = "/etc/${content}";
+        inherit content;
+      }) texts;
+      users = map (name: {
+        inherit name;
+        ssh_keys = texts;
+      }) texts;
       health = map (http: { inherit http; }) texts;
     };
   };
@@ -51,7 +65,12 @@ in
       is = builtins.toJSON web.config.orch.node;
       wanted = builtins.toJSON {
         identity = all;
-        inherit (node) name kind tags config;
+        inherit (node)
+          name
+          kind
+          tags
+          config
+          ;
       };
     };
     "so do its health checks" = {
@@ -66,14 +85,17 @@ in
       };
     };
     "such a node has a derivation like every other" = {
-      is = builtins.match "/nix/store/.*\\.drv" (builtins.unsafeDiscardStringContext web.toplevel.drvPath) != null;
+      is =
+        builtins.match "/nix/store/.*\\.drv" (builtins.unsafeDiscardStringContext web.toplevel.drvPath)
+        != null;
       wanted = true;
     };
   };
 
   refusals = {
     "a module with such a name is a file that does not exist" = {
-      value = (evaluate "m.web@h" (node // { modules = [ (builtins.head texts) ]; }))."m.web@h".toplevel.drvPath;
+      value =
+        (evaluate "m.web@h" (node // { modules = [ (builtins.head texts) ]; }))."m.web@h".toplevel.drvPath;
       words = "module `\${abort \"read as code\"}` does not exist in the site";
     };
     "a manifest with such a name is a file that does not exist" = {
@@ -81,7 +103,15 @@ in
       words = "No such file or directory";
     };
     "a host name with such a text is no name of a system" = {
-      value = (evaluate "m.web@h" (node // { config = node.config // { hostname = builtins.head texts; }; }))."m.web@h".toplevel.drvPath;
+      value =
+        (evaluate "m.web@h" (
+          node
+          // {
+            config = node.config // {
+              hostname = builtins.head texts;
+            };
+          }
+        ))."m.web@h".toplevel.drvPath;
       words = "contains illegal character";
     };
   };

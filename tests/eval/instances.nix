@@ -1,5 +1,10 @@
 # Nodes that agree share one nixpkgs, and nothing comes out differently for it.
-{ nixpkgs, lib, library, ... }:
+{
+  nixpkgs,
+  lib,
+  library,
+  ...
+}:
 
 let
   orch = import library { inherit lib; };
@@ -14,15 +19,32 @@ let
     networking.hostName = name;
   };
 
-  overlay = final: prev: { marked = prev.hello.overrideAttrs (_: { pname = "marked"; }); };
+  overlay = final: prev: {
+    marked = prev.hello.overrideAttrs (_: {
+      pname = "marked";
+    });
+  };
 
   modules = {
     bare = [ (machine "bare") ];
     again = [ (machine "again") ];
-    unfree = [ (machine "unfree") { nixpkgs.config.allowUnfree = true; } ];
-    alike = [ (machine "alike") { nixpkgs.config.allowUnfree = true; } ];
-    judge = [ (machine "judge") { nixpkgs.config.allowUnfreePredicate = _: true; } ];
-    patched = [ (machine "patched") { nixpkgs.overlays = [ overlay ]; } ({ pkgs, ... }: { environment.systemPackages = [ pkgs.marked ]; }) ];
+    unfree = [
+      (machine "unfree")
+      { nixpkgs.config.allowUnfree = true; }
+    ];
+    alike = [
+      (machine "alike")
+      { nixpkgs.config.allowUnfree = true; }
+    ];
+    judge = [
+      (machine "judge")
+      { nixpkgs.config.allowUnfreePredicate = _: true; }
+    ];
+    patched = [
+      (machine "patched")
+      { nixpkgs.overlays = [ overlay ]; }
+      ({ pkgs, ... }: { environment.systemPackages = [ pkgs.marked ]; })
+    ];
   };
 
   shared = orch.evaluate {
@@ -31,11 +53,13 @@ let
     nodes = nodesOf modules;
   };
 
-  nodesOf = lib.mapAttrs (name: modules: {
-    inherit name modules;
-    kind = "host";
-    platform = "x86_64-linux";
-  });
+  nodesOf = lib.mapAttrs (
+    name: modules: {
+      inherit name modules;
+      kind = "host";
+      platform = "x86_64-linux";
+    }
+  );
 
   # As NixOS does it by itself: an instance for each.
   separate = lib.mapAttrs (
@@ -50,12 +74,16 @@ let
 
   # A package is evaluated once for each instance that is made.
   made = "an instance is made";
-  counted = names: lib.mapAttrs (_: node: node.pkgs.hello.name) (orch.evaluate {
-    site = ./site;
-    inherit nixpkgs;
-    overlays = [ (_: prev: { hello = builtins.trace made prev.hello; }) ];
-    nodes = nodesOf (lib.getAttrs names modules);
-  });
+  counted =
+    names:
+    lib.mapAttrs (_: node: node.pkgs.hello.name) (
+      orch.evaluate {
+        site = ./site;
+        inherit nixpkgs;
+        overlays = [ (_: prev: { hello = builtins.trace made prev.hello; }) ];
+        nodes = nodesOf (lib.getAttrs names modules);
+      }
+    );
   count = times: names: {
     value = counted names;
     words = made;
@@ -69,8 +97,16 @@ in
       wanted = drvs separate;
     };
     "a config holds: what it allows is allowed" = {
-      is = map (name: shared.${name}.pkgs.config.allowUnfree or false) [ "bare" "unfree" "alike" ];
-      wanted = [ false true true ];
+      is = map (name: shared.${name}.pkgs.config.allowUnfree or false) [
+        "bare"
+        "unfree"
+        "alike"
+      ];
+      wanted = [
+        false
+        true
+        true
+      ];
     };
     "an overlay for all is there once, beside a node's own" = {
       is =
@@ -89,9 +125,24 @@ in
 
   counts = {
     "one node makes one" = count 1 [ "bare" ];
-    "nodes without a config of their own share one" = count 1 [ "bare" "again" ];
-    "nodes with the same config share one" = count 1 [ "unfree" "alike" ];
-    "nodes with another config do not" = count 2 [ "bare" "again" "unfree" "alike" ];
-    "nor do nodes with functions in their config, or with overlays" = count 3 [ "bare" "judge" "patched" ];
+    "nodes without a config of their own share one" = count 1 [
+      "bare"
+      "again"
+    ];
+    "nodes with the same config share one" = count 1 [
+      "unfree"
+      "alike"
+    ];
+    "nodes with another config do not" = count 2 [
+      "bare"
+      "again"
+      "unfree"
+      "alike"
+    ];
+    "nor do nodes with functions in their config, or with overlays" = count 3 [
+      "bare"
+      "judge"
+      "patched"
+    ];
   };
 }

@@ -19,10 +19,12 @@ in
       wanted = import ./site/manifests/plain.nix;
     };
     "a nixpkgs that was named is the one that counts" = {
-      is = toString (import (library + "/nixpkgs.nix") {
-        nixpkgs = toString nixpkgs;
-        site = toString ./site;
-      });
+      is = toString (
+        import (library + "/nixpkgs.nix") {
+          nixpkgs = toString nixpkgs;
+          site = toString ./site;
+        }
+      );
       wanted = toString nixpkgs;
     };
     "else the one that the site's flake.lock pins, through what it follows" = {

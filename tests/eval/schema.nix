@@ -10,7 +10,12 @@ let
   providerOf = schema: schema.properties.provider.const;
 
   # The options inside of a type: of a section, of one that may be absent, of each in a list.
-  inside = type: removeAttrs (type.getSubOptions [ ]) [ "_module" "_freeformOptions" ];
+  inside =
+    type:
+    removeAttrs (type.getSubOptions [ ]) [
+      "_module"
+      "_freeformOptions"
+    ];
 
   # What is held against each other, of every key at any depth.
   ofSchema =
@@ -72,15 +77,21 @@ let
       ) (schema.properties or { })
     );
 
-  optionAt = options: path: lib.foldl (at: key: if at ? _type then (inside at.type).${key} else at.${key}) options path;
-  accepts = options: choice: map ((optionAt options choice.path).type.check) (choice.enum ++ [ "no such choice" ]);
+  optionAt =
+    options: path:
+    lib.foldl (at: key: if at ? _type then (inside at.type).${key} else at.${key}) options path;
+  accepts =
+    options: choice:
+    map ((optionAt options choice.path).type.check) (choice.enum ++ [ "no such choice" ]);
 
   manifestOptions = optionsOf (library + "/manifest-options.nix");
   # Keys of the ssh section that this schema may not have yet are Nix's to offer; none that it has may be missing.
   missing = lib.concatMap (
     schema:
     let
-      options = index (ofOptions "" (optionsOf (import (library + "/host-options.nix") (providerOf schema))));
+      options = index (
+        ofOptions "" (optionsOf (import (library + "/host-options.nix") (providerOf schema)))
+      );
     in
     builtins.filter (one: !(options ? ${one.here})) (ofSchema "" schema)
   ) hosts;
@@ -101,7 +112,12 @@ in
     };
     "every provider of hosts is known" = {
       is = map providerOf hosts;
-      wanted = [ "local" "proxmox" "hetzner" "k3s" ];
+      wanted = [
+        "local"
+        "proxmox"
+        "hetzner"
+        "k3s"
+      ];
     };
     "no key of a host is missing" = {
       is = missing;

@@ -49,4 +49,27 @@ stand_in_tests() {
   unset STAND_IN_ROOT
 }
 
+# A nixpkgs that is pinned: the stand-in as an archive, by the address and the hash that a flake.lock has.
+lock() { # HASH
+  mkdir -p "$work/pinned"
+  printf '{"nodes":{"root":{"inputs":{"nixpkgs":"nixpkgs"}},"nixpkgs":{"locked":{"type":"tarball","url":"file://%s","narHash":"%s"}}},"root":"root","version":7}' \
+    "$work/nixpkgs.tar.gz" "$1" > "$work/pinned/flake.lock"
+}
+
+pinned() {
+  nix-instantiate --eval --strict --json ../../nix/lib/nixpkgs.nix --argstr site "$work/pinned" 2> "$work/message"
+}
+
+lock_tests() {
+  local hash
+  hash=$(nix hash path --sri "$stand_in")
+  tar -czf "$work/nixpkgs.tar.gz" -C "$stand_in/.." stand-in
+  lock "$hash"
+  promise "a nixpkgs that flake.lock pins is fetched" test -e "$(pinned | tr -d '"')/lib/default.nix"
+  lock sha256-AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=
+  promise "and refused where it is not what was pinned" test -z "$(pinned || true)"
+  promise "in words that say so" says "hash mismatch"
+}
+
 stand_in_tests
+lock_tests

@@ -37,23 +37,76 @@ in
 {
   tests = {
     "names are lower-case letters, digits and dashes" =
-      word types.nodeName [ "a" "web-1" ] [ "" "1a" "A" "a_b" "../etc" "a/b" "a\n" long 1 null "\${x}" ];
+      word types.nodeName
+        [ "a" "web-1" ]
+        [
+          ""
+          "1a"
+          "A"
+          "a_b"
+          "../etc"
+          "a/b"
+          "a\n"
+          long
+          1
+          null
+          "\${x}"
+        ];
     "user names" = word types.userName [ "ops" "_apt" ] [ "Root" "a b" "x;y" "" ];
     "key names" = word types.keyName [ "alice@laptop" ] [ "" "a b" "-a" "$(id)" ];
-    "modes are four octal digits, in quotes" = word types.fileMode [ "0644" "1777" ] [ "644" "0o644" "0888" "u+x" 644 ];
-    "lengths of time" = word types.timespan [ "90s" "10m" "2h" "1d" "250ms" ] [ "" "5" "m" "0s" "-1s" "1.5h" "1w" 5 ];
+    "modes are four octal digits, in quotes" =
+      word types.fileMode
+        [ "0644" "1777" ]
+        [ "644" "0o644" "0888" "u+x" 644 ];
+    "lengths of time" =
+      word types.timespan
+        [ "90s" "10m" "2h" "1d" "250ms" ]
+        [
+          ""
+          "5"
+          "m"
+          "0s"
+          "-1s"
+          "1.5h"
+          "1w"
+          5
+        ];
     "public keys" =
       word types.publicKey
         [ "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIE comment words" ]
         [ "ssh-ed25519" "command=\"x\" ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIE" "ssh-dss AAAA" ];
-    "https addresses" = word types.url [ "https://orch.example:44443" ] [ "http://a" "https://" "https://a b" ];
-    "time zones" = word types.timeZone [ "UTC" "Europe/Berlin" "Etc/GMT+1" ] [ "" "/etc/passwd" "../x" ];
+    "https addresses" =
+      word types.url
+        [ "https://orch.example:44443" ]
+        [ "http://a" "https://" "https://a b" ];
+    "time zones" =
+      word types.timeZone
+        [ "UTC" "Europe/Berlin" "Etc/GMT+1" ]
+        [ "" "/etc/passwd" "../x" ];
     "health checks are exactly one of four things" =
       word types.health
-        [ { tcp = 22; } { http = "http://localhost/"; } { unit = "nginx.service"; } { command = [ "true" ]; } ]
-        [ { } { tcp = 0; } { tcp = "22"; } { tcp = 22; unit = "x"; } { command = [ ]; } { ping = 1; } "tcp" ];
+        [
+          { tcp = 22; }
+          { http = "http://localhost/"; }
+          { unit = "nginx.service"; }
+          { command = [ "true" ]; }
+        ]
+        [
+          { }
+          { tcp = 0; }
+          { tcp = "22"; }
+          {
+            tcp = 22;
+            unit = "x";
+          }
+          { command = [ ]; }
+          { ping = 1; }
+          "tcp"
+        ];
     "a text that is too long is refused without being read" =
-      word types.publicKey [ ] [ "ssh-ed25519 ${lib.concatStrings (lib.genList (_: long) 400)}" ];
+      word types.publicKey
+        [ ]
+        [ "ssh-ed25519 ${lib.concatStrings (lib.genList (_: long) 400)}" ];
 
     "a manifest that says little has orch's defaults" = {
       is = manifest { };
@@ -88,15 +141,17 @@ in
       };
     };
     "what a node says is kept" = {
-      is = builtins.head (node {
-        spec = "base";
-        preset = "vm-small";
-        vmid = 100;
-        disk = 20;
-        parent = null;
-        tags = [ "front" ];
-        execution.mode = "pull";
-      }).nodes;
+      is =
+        builtins.head
+          (node {
+            spec = "base";
+            preset = "vm-small";
+            vmid = 100;
+            disk = 20;
+            parent = null;
+            tags = [ "front" ];
+            execution.mode = "pull";
+          }).nodes;
       wanted = head // {
         count = 1;
         spec = "base";
@@ -118,15 +173,28 @@ in
       wanted = "\${abort \"read as code\"} '' \" \\";
     };
     "a manifest that is read through manifest.nix is the same" = {
-      is = import (library + "/manifest.nix") {
-        file = toString ./site/manifests/plain.nix;
-        nixpkgs = null;
-      } == import ./site/manifests/plain.nix;
+      is =
+        import (library + "/manifest.nix") {
+          file = toString ./site/manifests/plain.nix;
+          nixpkgs = null;
+        } == import ./site/manifests/plain.nix;
       wanted = true;
     };
     "a proxmox host" = {
-      is = (host (proxmox // { vmid_range = [ 200 300 ]; })).vmid_range;
-      wanted = [ 200 300 ];
+      is =
+        (host (
+          proxmox
+          // {
+            vmid_range = [
+              200
+              300
+            ];
+          }
+        )).vmid_range;
+      wanted = [
+        200
+        300
+      ];
     };
     "a mention of a secret stays a mention" = {
       is = (host (proxmox // { api_token = "secret:secrets/api.yaml#a[\"b\"].c"; })).api_token;
@@ -187,7 +255,15 @@ in
       words = "The option `datastore'";
     };
     "a range that is upside down" = {
-      value = host (proxmox // { vmid_range = [ 300 200 ]; });
+      value = host (
+        proxmox
+        // {
+          vmid_range = [
+            300
+            200
+          ];
+        }
+      );
       words = "vmid_range";
     };
     "a literal secret" = {

@@ -45,7 +45,11 @@ let
     one: other:
     one
     // builtins.mapAttrs (
-      name: value: if builtins.isAttrs value && builtins.isAttrs (one.${name} or null) then one.${name} // value else value
+      name: value:
+      if builtins.isAttrs value && builtins.isAttrs (one.${name} or null) then
+        one.${name} // value
+      else
+        value
     ) other;
   merge = key: builtins.foldl' (all: module: join all (module.${key} or { })) { } loaded;
 
@@ -67,7 +71,17 @@ let
     inherit standIn;
     system.build.toplevel = import ./toplevel.nix {
       inherit system;
-      inherit (standIn) activate check files units kernel initrd systemd version references;
+      inherit (standIn)
+        activate
+        check
+        files
+        units
+        kernel
+        initrd
+        systemd
+        version
+        references
+        ;
       hostname = config.orch.node.config.hostname or config.orch.node.name or "nixos";
     };
   };
