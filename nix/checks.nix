@@ -55,7 +55,9 @@ packages
     runTests = true;
     nodeProgram = null;
   };
-  modules = evaluated "modules" (import ../tests/modules { inherit lib pkgs; });
+  modules = evaluated "modules" (
+    import ../tests/modules { nixpkgs = pkgs.path; } ++ import ../tests/modules/nixos.nix { nixpkgs = pkgs.path; }
+  );
 }
 // lib.mapAttrs' (name: host: lib.nameValuePair "host-${name}" host.config.system.build.toplevel) here
 // lib.mapAttrs' (name: lib.nameValuePair "vm-${name}") machines

@@ -23,7 +23,8 @@ let
   # `{option}` is how NixOS's own manual marks the name of an option.
   plain = lib.replaceStrings [ "{option}" ] [ "" ];
 
-  literal = value: value.text or (lib.generators.toPretty { multiline = false; } value);
+  # Values are short, and a list of options can be skimmed where each stands on one line.
+  literal = value: lib.concatMapStringsSep " " lib.trim (lib.splitString "\n" value.text);
 
   entry =
     option:

@@ -35,34 +35,35 @@ let
     descriptionClass = "noun";
   };
 
-  siteFile =
-    types.submodule {
-      freeformType = format.type;
-      options.server = {
-        accept_legacy_tokens = mkOption {
-          type = types.bool;
-          default = false;
-          example = true;
-          description = "Whether tokens without audience and expiry are still taken.";
-        };
-        signing_keys = mkOption {
-          type = types.attrsOf mention;
-          default = { };
-          example = {
-            "2026-01" = "secret:server-key";
+  siteFile = types.submoduleWith {
+    # Said here, since nixpkgs words it differently from release to release.
+    description = "what a `site.yaml` holds";
+    shorthandOnlyDefinesConfig = true;
+    modules = [
+      {
+        freeformType = format.type;
+        options.server = {
+          accept_legacy_tokens = mkOption {
+            type = types.bool;
+            default = false;
+            example = true;
+            description = "Whether tokens without audience and expiry are still taken.";
           };
-          description = ''
-            The keys that sign tokens, by their name, each as a mention of a value in the site's sops files. Without any,
-            the server makes a key and keeps it with its state.
-          '';
+          signing_keys = mkOption {
+            type = types.attrsOf mention;
+            default = { };
+            example = {
+              "2026-01" = "secret:server-key";
+            };
+            description = ''
+              The keys that sign tokens, by their name, each as a mention of a value in the site's sops files. Without any,
+              the server makes a key and keeps it with its state.
+            '';
+          };
         };
-      };
-    }
-    // {
-      # Said here, since nixpkgs words it differently from release to release.
-      description = "what a `site.yaml` holds";
-      descriptionClass = "noun";
-    };
+      }
+    ];
+  };
 in
 {
   options.services.orchestrator = {
