@@ -51,11 +51,15 @@ in
     holds =
       config:
       let
-        copied = builtins.readDir config.services.orchestrator.servedSite;
+        inherit (config.services.orchestrator) site siteFiles;
+        copied = map (lib.path.removePrefix site) (lib.fileset.toList siteFiles);
       in
-      copied ? manifests && copied ? "site.yaml" && !(copied ? "id_ed25519");
-    # The control is a folder that orch did not copy.
-    unless = with' { site = toString ./site; };
+      copied == [
+        "./manifests/small.yaml"
+        "./site.yaml"
+      ];
+    # One that holds something else, and nothing of a site.
+    unless = with' { site = ./.; };
   })
   (refused {
     name = "a signing key that is a literal is refused";

@@ -143,7 +143,7 @@ in
   (refused {
     name = "a secret as a Nix path, which would be copied to the store, is refused";
     wrong = with' { ageIdentityFile = ./site/id_ed25519; };
-    right = with' { ageIdentityFile = toString ./site/id_ed25519; };
+    right = with' { ageIdentityFile = "/srv/site/id_ed25519"; };
   })
   (refused {
     name = "a secret that is in the store already is refused";

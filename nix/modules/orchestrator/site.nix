@@ -24,7 +24,7 @@ let
 
   copied = lib.fileset.toSource {
     root = cfg.site;
-    fileset = lib.fileset.unions (map (part: lib.fileset.maybeMissing (cfg.site + "/${part}")) parts);
+    fileset = cfg.siteFiles;
   };
 
   # The defaults of the typed settings do not make a file: they are what orch does without one.
@@ -58,6 +58,12 @@ in
       internal = true;
       readOnly = true;
       default = said != { };
+    };
+    siteFiles = lib.mkOption {
+      type = lib.types.raw;
+      internal = true;
+      readOnly = true;
+      default = lib.fileset.unions (map (part: lib.fileset.maybeMissing (cfg.site + "/${part}")) parts);
     };
     servedSite = lib.mkOption {
       type = lib.types.path;
