@@ -14,38 +14,49 @@
         "aarch64-linux"
       ];
 
-      eachSystem =
-        f:
-        lib.genAttrs systems (
-          system:
-          f {
-            pkgs = nixpkgs.legacyPackages.${system};
-            inherit (self.packages.${system}) orch;
-          }
-        );
+      eachSystem = f: lib.genAttrs systems (system: f nixpkgs.legacyPackages.${system} self.packages.${system});
     in
     {
       packages = eachSystem (
-        { pkgs, orch }:
-        {
-          orch = pkgs.callPackage ./nix/package.nix { };
-          # For nodes, of either system and with whatever libraries.
-          orch-node = pkgs.pkgsStatic.callPackage ./nix/package.nix { program = "orch-node"; };
-          default = orch;
+        pkgs: packages: import ./nix/packages.nix { inherit pkgs; } // { default = packages.orch; }
+      );
+
+      apps = eachSystem (_: packages: import ./nix/apps.nix { inherit lib packages; });
+
+      overlays.default = import ./nix/overlay.nix;
+
+      # For everybody's flake: it needs the `lib` of a nixpkgs alone, until a system is evaluated.
+      lib = import ./nix/lib { inherit lib; };
+
+      nixosModules = import ./nix/modules;
+
+      nixosConfigurations = import ./nix/hosts.nix {
+        inherit lib nixpkgs;
+        orch = self.lib;
+        site = ./.;
+      };
+
+      checks = eachSystem (
+        pkgs: packages:
+        import ./nix/checks.nix {
+          inherit lib pkgs;
+          packages = removeAttrs packages [ "default" ];
+          hosts = self.nixosConfigurations;
+          modules = self.nixosModules;
         }
       );
 
-      apps = eachSystem ({ orch, ... }: import ./nix/apps.nix { inherit lib orch; });
-
-      checks = eachSystem ({ orch, ... }: import ./nix/checks.nix { inherit orch; });
-
       devShells = eachSystem (
-        { pkgs, ... }:
-        {
+        pkgs: _: {
           default = pkgs.callPackage ./nix/shell.nix { };
         }
       );
 
-      formatter = eachSystem ({ pkgs, ... }: pkgs.nixfmt-tree);
+      templates.default = {
+        path = ./nix/template;
+        description = "A site of your own: hosts, manifests and specs, with NixOS where you like";
+      };
+
+      formatter = eachSystem (pkgs: _: pkgs.nixfmt-tree);
     };
 }

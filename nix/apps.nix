@@ -1,13 +1,14 @@
-{ lib, orch }:
+# `nix run .#orch -- create -M nested-test -H father`
+{ lib, packages }:
 
 let
-  app = {
+  app = package: {
     type = "app";
-    program = lib.getExe orch;
-    meta = { inherit (orch.meta) description; };
+    program = lib.getExe package;
+    meta = { inherit (package.meta) description; };
   };
 in
 {
-  orch = app;
-  default = app;
+  orch = app packages.orch;
+  default = app packages.orch;
 }

@@ -1,6 +1,63 @@
-{ orch }:
-
+# What must hold: packages, lints, tests, the modules, every host, and machines that are really started.
 {
-  # The package, and every test of the workspace.
-  orch = orch.override { runTests = true; };
+  lib,
+  pkgs,
+  packages,
+  hosts,
+  modules,
+}:
+
+let
+  inherit (packages) orch;
+
+  # A step of Cargo in the same place, and with the same dependencies, as the build.
+  cargo =
+    name: tools: command:
+    (orch.override { nodeProgram = null; }).overrideAttrs (old: {
+      pname = "orch-${name}";
+      nativeBuildInputs = old.nativeBuildInputs ++ tools;
+      buildPhase = ''
+        runHook preBuild
+        ${command}
+        runHook postBuild
+      '';
+      doCheck = false;
+      installPhase = "touch $out";
+      postInstall = "";
+      postFixup = "";
+    });
+
+  # Tests that are over once they are evaluated. What failed is the error.
+  evaluated =
+    name: results:
+    let
+      failures = lib.filter (result: result.why != null) results;
+      told = lib.concatMapStringsSep "\n" (result: "FAILED ${result.name}: ${result.why}") failures;
+    in
+    if failures == [ ] then
+      pkgs.runCommand "orch-${name}" { } "touch $out"
+    else
+      throw "${name}: ${toString (lib.length failures)} of ${toString (lib.length results)} do not hold\n${told}";
+
+  # The platform of a host decides where it is built.
+  here = lib.filterAttrs (_: host: host.pkgs.stdenv.hostPlatform.system == pkgs.stdenv.hostPlatform.system) hosts;
+
+  machines = import ../tests/nixos { inherit lib pkgs modules; };
+in
+packages
+// {
+  clippy = cargo "clippy" [ pkgs.clippy ] "cargo clippy --workspace --all-targets --all-features --offline -- -D warnings";
+  format = cargo "format" [
+    pkgs.rustfmt
+    pkgs.nixfmt
+  ] "cargo fmt --all --check && find . -name '*.nix' -exec nixfmt --check {} +";
+  tests = orch.override {
+    runTests = true;
+    nodeProgram = null;
+  };
+  modules = evaluated "modules" (
+    import ../tests/modules { nixpkgs = pkgs.path; } ++ import ../tests/modules/nixos.nix { nixpkgs = pkgs.path; }
+  );
 }
+// lib.mapAttrs' (name: host: lib.nameValuePair "host-${name}" host.config.system.build.toplevel) here
+// lib.mapAttrs' (name: lib.nameValuePair "vm-${name}") machines

@@ -1,12 +1,18 @@
+# One program of the workspace.
 {
   lib,
   stdenv,
   rustPlatform,
   rustc,
   installShellFiles,
+  makeBinaryWrapper,
 
   # The program: `orch`, or the one for nodes, which is built against a static libc so that it needs no library there.
   program ? "orch",
+
+  # The package with the `orch-node` that `orch` brings to nodes elsewhere, unless it is told another one. Without it, that is
+  # `orch` itself, which runs only where this store is.
+  nodeProgram ? null,
 
   # The whole workspace's tests, beside the build of the one binary. `nix flake check` turns them on.
   runTests ? false,
@@ -72,7 +78,7 @@ rustPlatform.buildRustPackage {
   doCheck = runTests;
   cargoTestFlags = [ "--workspace" ];
 
-  nativeBuildInputs = [ installShellFiles ];
+  nativeBuildInputs = [ installShellFiles ] ++ lib.optional (nodeProgram != null) makeBinaryWrapper;
 
   # The binary writes its own completions and manual, so they cannot lag behind it. A cross build cannot run it.
   postInstall = lib.optionalString (program == "orch" && stdenv.buildPlatform.canExecute stdenv.hostPlatform) ''
@@ -84,6 +90,10 @@ rustPlatform.buildRustPackage {
     mkdir man-pages
     "$out/bin/orch" man man-pages
     installManPage man-pages/*
+  '';
+
+  postFixup = lib.optionalString (nodeProgram != null) ''
+    wrapProgram "$out/bin/orch" --set-default ORCH_NODE ${lib.getExe nodeProgram}
   '';
 
   meta = {
