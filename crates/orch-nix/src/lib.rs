@@ -4,11 +4,13 @@
 //! argv, and data reaches them as JSON in a file.
 
 mod drv;
+mod evaluate;
 mod log;
 mod process;
 mod store;
 mod tools;
 
 pub use drv::DrvPath;
+pub use evaluate::{EvalError, Evaluated, Evaluator, EvaluatorSettings, Kind, ManifestError, Wanted};
 pub use store::{BuildOn, Member, Store, StoreError};
 pub use tools::{Tools, ToolsError, Version};
