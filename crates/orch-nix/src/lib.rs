@@ -3,6 +3,7 @@
 //! Nothing here is linked against Nix, and no Nix code is put together from text: the programs of Nix are run by their
 //! argv, and data reaches them as JSON in a file.
 
+mod diff;
 mod drv;
 mod evaluate;
 mod log;
@@ -10,6 +11,7 @@ mod process;
 mod store;
 mod tools;
 
+pub use diff::{BootChange, Change, Changes, PackageChange, UnitChange, changes};
 pub use drv::DrvPath;
 pub use evaluate::{EvalError, Evaluated, Evaluator, EvaluatorSettings, Kind, ManifestError, Wanted};
 pub use store::{BuildOn, Member, Store, StoreError};
