@@ -138,13 +138,18 @@ impl Machine {
 
     /// The program, asked something about the system.
     pub(crate) fn ask(&self, args: &[&str], input: &str, variables: &[(&str, &str)]) -> Output {
+        let mut child = self.begin(args, variables);
+        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+        child.wait_with_output().unwrap()
+    }
+
+    /// The same, while it goes on.
+    pub(crate) fn begin(&self, args: &[&str], variables: &[(&str, &str)]) -> Child {
         let mut command = self.enter();
         command.args([env!("CARGO_BIN_EXE_orch-node"), "system"]).args(args);
         command.envs(variables.iter().copied());
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().unwrap();
-        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
-        child.wait_with_output().unwrap()
+        command.spawn().unwrap()
     }
 
     pub(crate) fn answer<T: DeserializeOwned>(&self, args: &[&str], input: &str) -> T {

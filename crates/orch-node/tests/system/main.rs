@@ -4,6 +4,8 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot set its scene has failed")]
 #![allow(clippy::print_stdout, reason = "a test that is skipped says so")]
 
+mod cuts;
 mod ends;
+mod leases;
 mod machine;
 mod stand_in;

@@ -9,18 +9,20 @@ pub(crate) struct StandIn {
     pub(crate) before: &'static str,
     /// Lines that are run after.
     pub(crate) after: &'static str,
+    /// Lines that are run when it is made what is booted, unless the machine was told to be quick.
+    pub(crate) boot: &'static str,
     /// Its kernel.
     pub(crate) kernel: &'static str,
 }
 
 impl StandIn {
     pub(crate) const fn good(name: &'static str) -> Self {
-        Self { name, before: "", after: "", kernel: "linux" }
+        Self { name, before: "", after: "", boot: "", kernel: "linux" }
     }
 
     /// A script that lays it out in the folder that its first argument names.
     pub(crate) fn script(&self) -> String {
-        let Self { before, after, kernel, .. } = self;
+        let Self { before, after, boot, kernel, .. } = self;
         format!(
             r#"set -e
 mkdir -p "$1/bin"
@@ -38,6 +40,10 @@ echo "$here" > /var/lib/orch/activated
 ;;
 boot)
 if test -d /boot/loader; then echo "options init=$here/init" > /boot/loader/entries/one.conf; fi
+test -e /var/lib/orch/quick || {{
+:
+{boot}
+}}
 ;;
 esac
 END
