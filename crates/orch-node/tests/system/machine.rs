@@ -121,6 +121,10 @@ impl Machine {
         String::from_utf8(output.stdout).unwrap().trim().into()
     }
 
+    pub(crate) fn read(&self, path: &str) -> Vec<u8> {
+        fs::read(self.inside(path)).unwrap()
+    }
+
     fn enter(&self) -> Command {
         let mut command = Command::new("nsenter");
         command.args(["-t", &self.init(), "-m", "-p", "--"]);

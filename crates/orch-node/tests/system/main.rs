@@ -8,4 +8,6 @@ mod cuts;
 mod ends;
 mod leases;
 mod machine;
+mod reboots;
 mod stand_in;
+mod store;

@@ -22,10 +22,11 @@ impl StandIn {
 
     /// A script that lays it out in the folder that its first argument names.
     pub(crate) fn script(&self) -> String {
-        let Self { before, after, boot, kernel, .. } = self;
+        let Self { name, before, after, boot, kernel } = self;
         format!(
             r#"set -e
-mkdir -p "$1/bin"
+mkdir -p "$1/bin" "$1/etc/systemd/system"
+echo 'ExecStart={name}' > "$1/etc/systemd/system/web.service"
 echo '{kernel}' > "$1/kernel"
 cat > "$1/bin/switch-to-configuration" <<'END'
 #!/bin/sh
