@@ -19,7 +19,7 @@ fn a_node_says_how_it_stands_and_what_it_lacks() {
     let Some((machine, first)) = Machine::with_first() else { return };
     let lacking: StorePath = "/nix/store/00000000000000000000000000000000-lacking".parse().unwrap();
     let view = look(&machine, "look", &[&first, &lacking]);
-    assert_eq!(view.missing, [lacking.clone()]);
+    assert_eq!(view.missing, std::slice::from_ref(&lacking));
     assert!(view.platform.ends_with("-linux") && view.free > 0 && view.rollout.is_none(), "{view:?}");
     assert!(view.nix.is_some_and(|version| version.starts_with(|c: char| c.is_ascii_digit())));
     assert!(!view.substitutes, "its settings name nowhere to fetch from");
@@ -32,7 +32,7 @@ fn a_node_says_how_it_stands_and_what_it_lacks() {
 fn what_one_node_exports_another_receives() {
     let (Some((from, _)), Some((to, first))) = (Machine::with_first(), Machine::with_first()) else { return };
     let second = from.add(&StandIn::good("second"));
-    assert_eq!(look(&to, "look", &[&second]).missing, [second.clone()]);
+    assert_eq!(look(&to, "look", &[&second]).missing, std::slice::from_ref(&second));
     from.shell(&format!("nix-store --export {second} > /run/export"));
     let stream = from.read("/run/export");
     let mut child = to.begin(&["receive"], &[]);
