@@ -31,17 +31,63 @@ printf 'build-users-group =\nsandbox = false\nsubstituters =\n' > /etc/nix/nix.c
 exec "$1" init
 "#;
 
+/// The same with a systemd as the first process, on a copy of this machine's files that is in memory. It may set nothing
+/// that is about the whole computer.
+const SYSTEMD_SCENE: &str = r#"
+set -e
+mount -t tmpfs none "$2/root"
+cd "$2/root"
+mkdir up work root
+mount -t overlay overlay -o "lowerdir=/,upperdir=$2/root/up,workdir=$2/root/work" root
+cd root
+cp "$1" usr/local/bin/orch-node
+rm -rf etc/systemd/system
+mkdir -p etc/systemd/system var/lib/orch old
+: > etc/fstab
+for unit in systemd-sysctl systemd-modules-load systemd-udevd systemd-networkd; do ln -s /dev/null etc/systemd/system/$unit.service; done
+mount -t proc proc proc
+mount --bind proc/sys proc/sys
+mount -o remount,ro,bind proc/sys
+mount -t sysfs -o ro sysfs sys
+mount -t cgroup2 cgroup2 sys/fs/cgroup
+for folder in run tmp dev; do mount -t tmpfs none $folder; done
+for name in null zero full random urandom tty; do : > dev/$name; mount --bind /dev/$name dev/$name; done
+mkdir dev/pts dev/shm
+mount -t devpts -o newinstance,ptmxmode=0666 devpts dev/pts
+ln -s pts/ptmx dev/ptmx
+mount --bind "$2/nix" nix
+mount --bind "$2/lib/orch" var/lib/orch
+mount --bind "$2/boot" boot
+printf 'build-users-group =\nsandbox = false\nsubstituters =\n' > etc/nix/nix.conf
+pivot_root . old
+umount -l /old
+exec env -i container=orch PATH=/usr/sbin:/usr/bin:/sbin:/bin /lib/systemd/systemd --unit=basic.target --show-status=no
+"#;
+
 pub(crate) const LIMITS: SwitchLimits = SwitchLimits { activate: 20, confirm: 20, health: 2, reboot: 10 };
 
 pub(crate) struct Machine {
     /// Who made the namespaces of this boot, and its init.
     boot: Option<(Child, Pid)>,
     folder: TempDir,
+    first: First,
+}
+
+/// The first process of a machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum First {
+    OurInit,
+    Systemd,
 }
 
 impl Machine {
     /// Nothing where it cannot be had here.
     pub(crate) fn start() -> Option<Self> {
+        Self::start_by(First::OurInit)
+    }
+
+    fn start_by(first: First) -> Option<Self> {
+        let lacks_systemd = first == First::Systemd && fs::metadata("/lib/systemd/systemd").is_err();
         let reason = if !rustix::process::geteuid().is_root() {
             Some("needs root")
         } else if !["nix-store", "setpriv", "unshare", "nsenter"].iter().all(|name| has(name)) {
@@ -50,6 +96,8 @@ impl Machine {
             Some("needs /nix, /etc/nix and /boot to lay others over")
         } else if fs::canonicalize("/bin/sh").is_ok_and(|path| path.starts_with("/nix")) {
             Some("needs programs outside of /nix")
+        } else if lacks_systemd {
+            Some("needs systemd to be installed")
         } else {
             None
         };
@@ -58,17 +106,21 @@ impl Machine {
             return None;
         }
         let folder = TempDir::new().unwrap();
-        for name in ["nix/store", "nix/var/nix/profiles", "lib/orch", "boot"] {
+        for name in ["nix/store", "nix/var/nix/profiles", "lib/orch", "boot", "root"] {
             fs::create_dir_all(folder.path().join(name)).unwrap();
         }
-        let mut machine = Self { boot: None, folder };
+        let mut machine = Self { boot: None, folder, first };
         machine.boot();
         Some(machine)
     }
 
     /// One that runs and boots a good system, which another tool put there.
     pub(crate) fn with_first() -> Option<(Self, StorePath)> {
-        let machine = Self::start()?;
+        Self::with_first_by(First::OurInit)
+    }
+
+    pub(crate) fn with_first_by(first: First) -> Option<(Self, StorePath)> {
+        let machine = Self::start_by(first)?;
         let first = machine.add(&StandIn::good("first"));
         machine.shell(&format!(
             "nix-env -p /nix/var/nix/profiles/system --set {first} && {first}/bin/switch-to-configuration test \
@@ -81,8 +133,13 @@ impl Machine {
         // It ends with the thread of its test, and takes all with it.
         let maker = Command::new("setpriv")
             .args(["--pdeathsig", "KILL", "--", "unshare"])
-            .args(["--mount", "--pid", "--fork", "--mount-proc", "--kill-child=KILL"])
-            .args(["sh", "-c", SCENE, "sh", env!("CARGO_BIN_EXE_orch-node")])
+            .args(["--mount", "--pid", "--fork", "--kill-child=KILL"])
+            .args(match self.first {
+                First::OurInit => &["--mount-proc"][..],
+                First::Systemd => &["--net", "--uts", "--ipc", "--cgroup"],
+            })
+            .args(["sh", "-c", if self.first == First::OurInit { SCENE } else { SYSTEMD_SCENE }])
+            .args(["sh", env!("CARGO_BIN_EXE_orch-node")])
             .arg(self.folder.path())
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -91,7 +148,15 @@ impl Machine {
             .unwrap();
         let init = wait_for("init", || child_of(maker.id()));
         self.boot = Some((maker, init));
-        wait_for("the machine to be up", || self.log().contains("is up").then_some(()));
+        wait_for("the machine to be up", || self.is_up().then_some(()));
+    }
+
+    fn is_up(&self) -> bool {
+        if self.first == First::OurInit {
+            return self.log().contains("is up");
+        }
+        let state = self.enter().args(["systemctl", "is-system-running"]).output().unwrap();
+        matches!(state.stdout.trim_ascii(), b"running" | b"degraded")
     }
 
     pub(crate) fn log(&self) -> String {
@@ -127,7 +192,8 @@ impl Machine {
 
     fn enter(&self) -> Command {
         let mut command = Command::new("nsenter");
-        command.args(["-t", &self.init(), "-m", "-p", "--"]);
+        let namespaces = if self.first == First::OurInit { "-mp" } else { "-a" };
+        command.args(["-t", &self.init(), namespaces, "--"]);
         command
     }
 
@@ -150,7 +216,9 @@ impl Machine {
     /// The same, while it goes on.
     pub(crate) fn begin(&self, args: &[&str], variables: &[(&str, &str)]) -> Child {
         let mut command = self.enter();
-        command.args([env!("CARGO_BIN_EXE_orch-node"), "system"]).args(args);
+        let here = env!("CARGO_BIN_EXE_orch-node");
+        let program = if self.first == First::OurInit { here } else { "/usr/local/bin/orch-node" };
+        command.args([program, "system"]).args(args);
         command.envs(variables.iter().copied());
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command.spawn().unwrap()

@@ -11,3 +11,4 @@ mod machine;
 mod reboots;
 mod stand_in;
 mod store;
+mod systemd;
