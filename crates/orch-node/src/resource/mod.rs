@@ -11,6 +11,7 @@ mod service;
 mod ssh_trial;
 mod sshd;
 mod sudo;
+mod system;
 mod timezone;
 mod user;
 
@@ -63,10 +64,35 @@ impl Look {
     }
 }
 
-/// Everything that a configuration asks for, in the order in which it is made: what others build on comes first.
-pub(crate) fn all(node: &Node, config: &Config) -> Vec<Box<dyn Resource>> {
-    let role = &config.role;
+/// How much of a configuration is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Extent {
+    /// All of it.
+    #[default]
+    Whole,
+    /// What a NixOS system finds when it is activated: its secrets.
+    BeforeSystem,
+}
+
+/// Everything that a configuration asks for, in the order in which it is made: what others build on comes first. On NixOS
+/// that is secrets and the system itself, which says all the rest.
+pub(crate) fn all(node: &Node, config: &Config, extent: Extent) -> Vec<Box<dyn Resource>> {
     let claims = Rc::new(Claims::of(config));
+    match (extent, config.system()) {
+        // What is asked for no more stays: the system before may need it still, and may be needed again.
+        (Extent::BeforeSystem, _) => secret::all(config, &claims).collect(),
+        (Extent::Whole, None) => all_of_files(node, config, claims),
+        (Extent::Whole, Some(system)) => {
+            let mut all = secrets(node, config, &claims);
+            all.push(Box::new(system::System::new(system.clone())));
+            all
+        }
+    }
+}
+
+/// The same for a node that is not NixOS.
+fn all_of_files(node: &Node, config: &Config, claims: Rc<Claims>) -> Vec<Box<dyn Resource>> {
+    let role = &config.role;
     let mut all: Vec<Box<dyn Resource>> = vec![
         Box::new(hostname::Hostname::new(config, Rc::clone(&claims))),
         Box::new(timezone::Timezone::new(role.timezone.clone())),
