@@ -24,6 +24,9 @@ let
     tags
     ;
 
+  # Put together, because Nix shows lines of files in its messages, this one's too.
+  literal = "hunter" + toString 2;
+
   drv = more: module: (node more module).toplevel.drvPath;
   # Less than a whole system, for what is refused long before there is one.
   installed =
@@ -216,7 +219,7 @@ in
       words = "unit `data.mount` cannot be switched by a spec on NixOS";
     };
     "a file that only some may read" = {
-      value = written [ (file "/etc/x" "hunter2" // { mode = "0600"; }) ];
+      value = written [ (file "/etc/x" literal // { mode = "0600"; }) ];
       words = "file `/etc/x` has mode 0600, but on NixOS its content could be read in the store by everybody: make it one of `secrets`";
       without = "hunter2";
     };
@@ -249,7 +252,7 @@ in
             {
               name = "x";
               path = "/run/x";
-              from = "hunter2";
+              from = literal;
             }
           ];
         }).secrets;

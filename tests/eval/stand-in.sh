@@ -5,7 +5,7 @@ stand_in() { # NAME MODULE → builds, and prints the path
   mkdir -p "$work/site"
   printf '%s' "$2" > "$work/site/$1.nix"
   nix eval --impure --raw --file ../../nix/lib/evaluate.nix --argstr input "$work/input.json" --argstr nixpkgs "$stand_in" "\"m.$1@h\".drvPath" > "$work/drv"
-  nix-store --realise "$(cat "$work/drv")" 2> /dev/null
+  nix-store --realise "$(cat "$work/drv")" 2> "$work/message"
 }
 
 promise() { # WORDS COMMAND…
