@@ -20,7 +20,9 @@ in
   (promise {
     name = "nothing is there unless it is asked for";
     given = { };
-    holds = config: config.systemd.services == { } && config.users.users == { } && config.environment.etc == { };
+    holds =
+      config:
+      config.systemd.services == { } && config.users.users == { } && config.environment.etc == { };
     unless = with' { };
   })
   (promise {

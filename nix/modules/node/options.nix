@@ -23,11 +23,13 @@ let
   };
 
   # A Nix path would be copied to the store, where everybody can read it, so it has to be text.
-  secretFile = types.addCheck types.str (file: lib.hasPrefix "/" file && !lib.hasPrefix builtins.storeDir file) // {
-    name = "secretFile";
-    description = "absolute path of a file outside of the Nix store, as a string";
-    descriptionClass = "noun";
-  };
+  secretFile =
+    types.addCheck types.str (file: lib.hasPrefix "/" file && !lib.hasPrefix builtins.storeDir file)
+    // {
+      name = "secretFile";
+      description = "absolute path of a file outside of the Nix store, as a string";
+      descriptionClass = "noun";
+    };
 in
 {
   options.services.orch-node = {

@@ -18,11 +18,13 @@ let
   format = pkgs.formats.yaml { };
 
   # A file with a secret in it. A Nix path would be copied to the store, where everybody can read it, so it has to be text.
-  secretFile = types.addCheck types.str (file: lib.hasPrefix "/" file && !lib.hasPrefix builtins.storeDir file) // {
-    name = "secretFile";
-    description = "absolute path of a file outside of the Nix store, as a string";
-    descriptionClass = "noun";
-  };
+  secretFile =
+    types.addCheck types.str (file: lib.hasPrefix "/" file && !lib.hasPrefix builtins.storeDir file)
+    // {
+      name = "secretFile";
+      description = "absolute path of a file outside of the Nix store, as a string";
+      descriptionClass = "noun";
+    };
 
   # `10.0.0.1:44443`, `[fd00::1]:44443`, or a port alone for every address.
   address = types.strMatching "(\\[[0-9a-fA-F:.]+]:|[0-9.]+:)?[0-9]{1,5}" // {

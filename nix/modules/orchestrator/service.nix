@@ -106,7 +106,9 @@ in
         ORCH_STATE = "/var/lib/${cfg.stateDirectory}";
       }
       // optionalAttrs (cfg.ageIdentityFile != null) { SOPS_AGE_KEY_FILE = "%d/age-identity"; }
-      // optionalAttrs (cfg.sshIdentityFile != null) { SOPS_AGE_SSH_PRIVATE_KEY_FILE = "%d/ssh-identity"; };
+      // optionalAttrs (cfg.sshIdentityFile != null) {
+        SOPS_AGE_SSH_PRIVATE_KEY_FILE = "%d/ssh-identity";
+      };
 
       serviceConfig = {
         Type = "notify";
