@@ -138,6 +138,16 @@ in
     right = with' { listen = [ "[::1]:44443" ]; };
   })
   (refused {
+    name = "a port that is none is refused";
+    wrong = with' { listen = [ "10.0.12.1:65536" ]; };
+    right = with' { listen = [ "10.0.12.1:65535" ]; };
+  })
+  (refused {
+    name = "a file name that would be another line of the unit is refused";
+    wrong = with' { ageIdentityFile = "/keys/age\nExecStartPre=/bin/sh"; };
+    right = with' { ageIdentityFile = "/keys/age-ExecStartPre=/bin/sh"; };
+  })
+  (refused {
     name = "more connections than the program takes are refused";
     wrong = with' { connections = 100001; };
     right = with' { connections = 100000; };

@@ -11,7 +11,7 @@ let
 
   cfg = config.services.orchestrator;
 
-  portOf = address: lib.toInt (lib.last (lib.splitString ":" address));
+  inherit (import ../types.nix { inherit lib; }) portOf;
 
   isInHome = lib.any (folder: lib.hasPrefix folder "${toString cfg.site}/") [
     "/home/"
