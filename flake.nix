@@ -14,7 +14,8 @@
         "aarch64-linux"
       ];
 
-      eachSystem = f: lib.genAttrs systems (system: f nixpkgs.legacyPackages.${system} self.packages.${system});
+      eachSystem =
+        f: lib.genAttrs systems (system: f nixpkgs.legacyPackages.${system} self.packages.${system});
     in
     {
       packages = eachSystem (

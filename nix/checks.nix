@@ -40,13 +40,17 @@ let
       throw "${name}: ${toString (lib.length failures)} of ${toString (lib.length results)} do not hold\n${told}";
 
   # The platform of a host decides where it is built.
-  here = lib.filterAttrs (_: host: host.pkgs.stdenv.hostPlatform.system == pkgs.stdenv.hostPlatform.system) hosts;
+  here = lib.filterAttrs (
+    _: host: host.pkgs.stdenv.hostPlatform.system == pkgs.stdenv.hostPlatform.system
+  ) hosts;
 
   machines = import ../tests/nixos { inherit lib pkgs modules; };
 in
 packages
 // {
-  clippy = cargo "clippy" [ pkgs.clippy ] "cargo clippy --workspace --all-targets --all-features --offline -- -D warnings";
+  clippy = cargo "clippy" [
+    pkgs.clippy
+  ] "cargo clippy --workspace --all-targets --all-features --offline -- -D warnings";
   format = cargo "format" [
     pkgs.rustfmt
     pkgs.nixfmt
@@ -56,8 +60,11 @@ packages
     nodeProgram = null;
   };
   modules = evaluated "modules" (
-    import ../tests/modules { nixpkgs = pkgs.path; } ++ import ../tests/modules/nixos.nix { nixpkgs = pkgs.path; }
+    import ../tests/modules { nixpkgs = pkgs.path; }
+    ++ import ../tests/modules/nixos.nix { nixpkgs = pkgs.path; }
   );
 }
-// lib.mapAttrs' (name: host: lib.nameValuePair "host-${name}" host.config.system.build.toplevel) here
+// lib.mapAttrs' (
+  name: host: lib.nameValuePair "host-${name}" host.config.system.build.toplevel
+) here
 // lib.mapAttrs' (name: lib.nameValuePair "vm-${name}") machines

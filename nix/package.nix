@@ -81,16 +81,18 @@ rustPlatform.buildRustPackage {
   nativeBuildInputs = [ installShellFiles ] ++ lib.optional (nodeProgram != null) makeBinaryWrapper;
 
   # The binary writes its own completions and manual, so they cannot lag behind it. A cross build cannot run it.
-  postInstall = lib.optionalString (program == "orch" && stdenv.buildPlatform.canExecute stdenv.hostPlatform) ''
-    installShellCompletion --cmd orch \
-      --bash <("$out/bin/orch" completions bash) \
-      --fish <("$out/bin/orch" completions fish) \
-      --zsh <("$out/bin/orch" completions zsh)
+  postInstall =
+    lib.optionalString (program == "orch" && stdenv.buildPlatform.canExecute stdenv.hostPlatform)
+      ''
+        installShellCompletion --cmd orch \
+          --bash <("$out/bin/orch" completions bash) \
+          --fish <("$out/bin/orch" completions fish) \
+          --zsh <("$out/bin/orch" completions zsh)
 
-    mkdir man-pages
-    "$out/bin/orch" man man-pages
-    installManPage man-pages/*
-  '';
+        mkdir man-pages
+        "$out/bin/orch" man man-pages
+        installManPage man-pages/*
+      '';
 
   postFixup = lib.optionalString (nodeProgram != null) ''
     wrapProgram "$out/bin/orch" --set-default ORCH_NODE ${lib.getExe nodeProgram}

@@ -37,9 +37,13 @@ in
     holds =
       config:
       let
-        file = lib.findFirst (entry: entry.name == "site.yaml") null config.services.orchestrator.servedSite.entries;
+        file = lib.findFirst (
+          entry: entry.name == "site.yaml"
+        ) null config.services.orchestrator.servedSite.entries;
       in
-      builtins.fromJSON file.path.value == { server.signing_keys.a = "secret:server-key"; };
+      builtins.fromJSON file.path.value == {
+        server.signing_keys.a = "secret:server-key";
+      };
     unless = with' {
       site = ./site;
       settings.server.signing_keys.a = "secret:another-key";

@@ -7,6 +7,8 @@ let
 in
 {
   text = concatStringsSep "\n" (
-    map ({ name, why }: "${flat name}\t${if why == null then "" else flat why}") (import results { inherit nixpkgs; })
+    map ({ name, why }: "${flat name}\t${if why == null then "" else flat why}") (
+      import results { inherit nixpkgs; }
+    )
   );
 }

@@ -75,13 +75,19 @@ import ./copied-site.nix {
       null
   ))
   (result "the server's socket is where it was asked for" (
-    if has [ "ListenStream=10.0.12.1:44443" ] (unit both "orchestrator.socket") && !has [ "ListenStream=10.0.12.1:44443" ] (unit soft "orchestrator.socket") then
+    if
+      has [ "ListenStream=10.0.12.1:44443" ] (unit both "orchestrator.socket")
+      && !has [ "ListenStream=10.0.12.1:44443" ] (unit soft "orchestrator.socket")
+    then
       null
     else
       unit both "orchestrator.socket"
   ))
   (result "the node's timer is there where an interval is" (
-    if has [ "OnUnitInactiveSec=15min" ] (unit both "orch-node.timer") && !(soft.systemd.units ? "orch-node.timer") then
+    if
+      has [ "OnUnitInactiveSec=15min" ] (unit both "orch-node.timer")
+      && !(soft.systemd.units ? "orch-node.timer")
+    then
       null
     else
       "it is not"

@@ -4,8 +4,20 @@
 let
   inherit (harness) promise refused objected;
 
-  with' = settings: { services.orch-node = { enable = true; } // settings; };
-  pulling = settings: with' { pull = { enable = true; } // settings; };
+  with' = settings: {
+    services.orch-node = {
+      enable = true;
+    }
+    // settings;
+  };
+  pulling =
+    settings:
+    with' {
+      pull = {
+        enable = true;
+      }
+      // settings;
+    };
   rollout = config: config.systemd.services.orch-node-rollout;
   pull = config: config.systemd.services.orch-node;
 in
@@ -35,7 +47,11 @@ in
   (promise {
     name = "a node does not pull unless it is told to";
     given = with' { };
-    holds = config: !(config.systemd.services ? orch-node) && config.systemd.timers == { } && config.systemd.paths == { };
+    holds =
+      config:
+      !(config.systemd.services ? orch-node)
+      && config.systemd.timers == { }
+      && config.systemd.paths == { };
     unless = pulling { };
   })
   (promise {
@@ -75,9 +91,15 @@ in
     given = pulling { };
     holds =
       config:
-      !lib.any (unit: lib.any (name: unit.serviceConfig ? ${name}) [ "ProtectSystem" "PrivateTmp" "ProtectHome" "PrivateDevices" ]) (
-        lib.attrValues config.systemd.services
-      );
+      !lib.any (
+        unit:
+        lib.any (name: unit.serviceConfig ? ${name}) [
+          "ProtectSystem"
+          "PrivateTmp"
+          "ProtectHome"
+          "PrivateDevices"
+        ]
+      ) (lib.attrValues config.systemd.services);
     # The server's unit is one that would hide them.
     unless = {
       services.orchestrator.enable = true;

@@ -20,7 +20,9 @@ in
   (promise {
     name = "nothing is there unless it is asked for";
     given = { };
-    holds = config: config.systemd.services == { } && config.users.users == { } && config.environment.etc == { };
+    holds =
+      config:
+      config.systemd.services == { } && config.users.users == { } && config.environment.etc == { };
     unless = with' { };
   })
   (promise {
@@ -134,6 +136,16 @@ in
     name = "an address that is none is refused";
     wrong = with' { listen = [ "everywhere:44443" ]; };
     right = with' { listen = [ "[::1]:44443" ]; };
+  })
+  (refused {
+    name = "a port that is none is refused";
+    wrong = with' { listen = [ "10.0.12.1:65536" ]; };
+    right = with' { listen = [ "10.0.12.1:65535" ]; };
+  })
+  (refused {
+    name = "a file name that would be another line of the unit is refused";
+    wrong = with' { ageIdentityFile = "/keys/age\nExecStartPre=/bin/sh"; };
+    right = with' { ageIdentityFile = "/keys/age-ExecStartPre=/bin/sh"; };
   })
   (refused {
     name = "more connections than the program takes are refused";

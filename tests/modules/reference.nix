@@ -9,12 +9,21 @@ let
   inherit (harness) result;
   reference = import ../../nix/options.nix { inherit lib nixpkgs; };
   written = builtins.readFile ../../docs/options.md;
-  lacking = option: lib.filter (part: !(option ? ${part})) [ "type" "description" "example" ];
+  lacking =
+    option:
+    lib.filter (part: !(option ? ${part})) [
+      "type"
+      "description"
+      "example"
+    ];
   bare = lib.filter (option: lacking option != [ ]) reference.options;
 in
 [
   (result "docs/options.md is what the modules say" (
-    if written == reference.text then null else "it differs; `tests/modules/run --update` writes it anew"
+    if written == reference.text then
+      null
+    else
+      "it differs; `tests/modules/run --update` writes it anew"
   ))
   (result "every option has a type, a description and an example" (
     if reference.options == [ ] then

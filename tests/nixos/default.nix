@@ -6,7 +6,9 @@
 }:
 
 let
-  files = lib.filterAttrs (name: _: name != "default.nix" && lib.hasSuffix ".nix" name) (builtins.readDir ./.);
+  files = lib.filterAttrs (name: _: name != "default.nix" && lib.hasSuffix ".nix" name) (
+    builtins.readDir ./.
+  );
 in
 lib.mapAttrs' (
   file: _:

@@ -16,18 +16,7 @@ let
 
   cfg = config.services.orch-node;
 
-  # Checked here, since systemd would only note a wrong one in its log and leave the timer out.
-  timeSpan = types.strMatching "([0-9]+(s|min|m|h|d) ?)+" // {
-    description = "time span, such as `15min` or `1h 30min`";
-    descriptionClass = "noun";
-  };
-
-  # A Nix path would be copied to the store, where everybody can read it, so it has to be text.
-  secretFile = types.addCheck types.str (file: lib.hasPrefix "/" file && !lib.hasPrefix builtins.storeDir file) // {
-    name = "secretFile";
-    description = "absolute path of a file outside of the Nix store, as a string";
-    descriptionClass = "noun";
-  };
+  inherit (import ../types.nix { inherit lib; }) secretFile timeSpan;
 in
 {
   options.services.orch-node = {

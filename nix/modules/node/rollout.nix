@@ -13,7 +13,12 @@ in
         "local-fs.target"
         "nix-daemon.socket"
       ];
-      unitConfig.ConditionPathExists = "/var/lib/orch/rollout.json";
+      unitConfig = {
+        ConditionPathExists = "/var/lib/orch/rollout.json";
+        # What fails again and again is left for whoever asks for the node next, with the reason in the log.
+        StartLimitIntervalSec = 300;
+        StartLimitBurst = 5;
+      };
       # It may be the one that switches, and runs once for each boot.
       restartIfChanged = false;
       path = [ config.nix.package ];

@@ -4,7 +4,9 @@
 let
   cfg = config.services.orchestrator;
 
-  isEverywhere = address: lib.hasPrefix "0.0.0.0:" address || lib.hasPrefix "[::]:" address || !lib.hasInfix ":" address;
+  isEverywhere =
+    address:
+    lib.hasPrefix "0.0.0.0:" address || lib.hasPrefix "[::]:" address || !lib.hasInfix ":" address;
   isHere = address: lib.hasPrefix "127." address || lib.hasPrefix "[::1]:" address;
 in
 {

@@ -17,23 +17,12 @@ let
   cfg = config.services.orchestrator;
   format = pkgs.formats.yaml { };
 
-  # A file with a secret in it. A Nix path would be copied to the store, where everybody can read it, so it has to be text.
-  secretFile = types.addCheck types.str (file: lib.hasPrefix "/" file && !lib.hasPrefix builtins.storeDir file) // {
-    name = "secretFile";
-    description = "absolute path of a file outside of the Nix store, as a string";
-    descriptionClass = "noun";
-  };
-
-  # `10.0.0.1:44443`, `[fd00::1]:44443`, or a port alone for every address.
-  address = types.strMatching "(\\[[0-9a-fA-F:.]+]:|[0-9.]+:)?[0-9]{1,5}" // {
-    description = "address and port, such as `10.0.0.1:44443` or `[fd00::1]:44443`, or a port alone";
-    descriptionClass = "noun";
-  };
-
-  mention = types.strMatching "secret:.+" // {
-    description = "mention of a secret, such as `secret:server-key`";
-    descriptionClass = "noun";
-  };
+  inherit (import ../types.nix { inherit lib; })
+    account
+    address
+    mention
+    secretFile
+    ;
 
   siteFile = types.submoduleWith {
     # Said here, since nixpkgs words it differently from release to release.
@@ -160,9 +149,7 @@ in
     };
 
     user = mkOption {
-      type = types.strMatching "[a-z_][a-z0-9_-]{0,30}" // {
-        description = "user name";
-      };
+      type = account "user";
       default = "orchestrator";
       example = "provisioner";
       description = ''
@@ -172,9 +159,7 @@ in
     };
 
     group = mkOption {
-      type = types.strMatching "[a-z_][a-z0-9_-]{0,30}" // {
-        description = "group name";
-      };
+      type = account "group";
       default = "orchestrator";
       example = "provisioner";
       description = "The group that the server runs as. It is made where it has the default name.";

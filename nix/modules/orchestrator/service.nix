@@ -11,7 +11,7 @@ let
 
   cfg = config.services.orchestrator;
 
-  portOf = address: lib.toInt (lib.last (lib.splitString ":" address));
+  inherit (import ../types.nix { inherit lib; }) portOf;
 
   isInHome = lib.any (folder: lib.hasPrefix folder "${toString cfg.site}/") [
     "/home/"
@@ -106,7 +106,9 @@ in
         ORCH_STATE = "/var/lib/${cfg.stateDirectory}";
       }
       // optionalAttrs (cfg.ageIdentityFile != null) { SOPS_AGE_KEY_FILE = "%d/age-identity"; }
-      // optionalAttrs (cfg.sshIdentityFile != null) { SOPS_AGE_SSH_PRIVATE_KEY_FILE = "%d/ssh-identity"; };
+      // optionalAttrs (cfg.sshIdentityFile != null) {
+        SOPS_AGE_SSH_PRIVATE_KEY_FILE = "%d/ssh-identity";
+      };
 
       serviceConfig = {
         Type = "notify";

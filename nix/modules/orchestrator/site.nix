@@ -33,7 +33,9 @@ let
     // {
       server =
         lib.optionalAttrs cfg.settings.server.accept_legacy_tokens { accept_legacy_tokens = true; }
-        // lib.optionalAttrs (cfg.settings.server.signing_keys != { }) { inherit (cfg.settings.server) signing_keys; };
+        // lib.optionalAttrs (cfg.settings.server.signing_keys != { }) {
+          inherit (cfg.settings.server) signing_keys;
+        };
     }
   );
 
