@@ -99,7 +99,7 @@ impl<'b> Batches<'b> {
                 let mut state = lock();
                 let Some(batch) = state.waiting.pop_front() else { return };
                 state.next += 1;
-                let memory = state.need.of(batch.nodes.len()).min(split.share);
+                let memory = state.need.of(batch.nodes.len()).min(split.share) / 4 * 3;
                 (batch, state.next, memory)
             };
             let (ran, inside, outside) = self.run(&batch, (number, memory), scene).await;
