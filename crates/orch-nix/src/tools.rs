@@ -11,6 +11,10 @@ use tokio::process::Command;
 /// The oldest Nix that everything here was tried with.
 const OLDEST: Version = Version { major: 2, minor: 8 };
 
+/// Variables that hold identities, or a command line that may. What Nix evaluates and builds can read its variables, and
+/// write them to the store. (`orch_secrets::keyring::withhold` is the same for all other programs.)
+const TELLING: [&str; 2] = ["SOPS_AGE_KEY", "SOPS_AGE_KEY_CMD"];
+
 /// The version of a Nix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Version {
@@ -106,6 +110,9 @@ impl Tools {
         let program = self.folder.as_ref().map_or_else(|| PathBuf::from(name), |folder| folder.join(name));
         let mut command = Command::new(program);
         command.kill_on_drop(true);
+        for name in TELLING {
+            command.env_remove(name);
+        }
         if let Some(settings) = &self.settings {
             command.env("NIX_CONFIG", settings);
         }
@@ -125,5 +132,18 @@ mod tests {
         assert_eq!(read("nix-store (Lix, like Nix) 2.93.3"), Ok("2.93".into()));
         assert_eq!(read("nonsense"), Err(()));
         assert!("x 2.8.0".parse::<Version>() < "x 2.18.1".parse::<Version>());
+    }
+
+    #[test]
+    fn no_program_of_nix_is_given_an_identity() {
+        let tools = Tools { folder: None, version: OLDEST, settings: Some("cores = 1".into()) };
+        let command = tools.command("nix-store");
+        let variables: Vec<_> = command.as_std().get_envs().collect();
+        let of =
+            |name: &str| variables.iter().find(|(other, _)| *other == name).map(|(_, value)| value.is_some());
+        assert_eq!(
+            (of("SOPS_AGE_KEY"), of("SOPS_AGE_KEY_CMD"), of("NIX_CONFIG")),
+            (Some(false), Some(false), Some(true))
+        );
     }
 }

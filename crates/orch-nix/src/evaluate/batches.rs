@@ -52,6 +52,8 @@ struct State<'b> {
     waiting: VecDeque<Batch<'b>>,
     results: Results,
     done: Vec<Done>,
+    /// Nodes that were evaluated with everything in reach.
+    far: Vec<Identity>,
     need: Need,
     next: Number,
 }
@@ -85,6 +87,9 @@ impl<'b> Batches<'b> {
         together(workers.collect()).await;
         let state = state.into_inner().unwrap_or_else(PoisonError::into_inner);
         let _ = self.cache.keep_need(state.need);
+        for node in &state.far {
+            tell(&not_kept(&format!("`{node}` reads what lies outside of the site")));
+        }
         if let Some(scene) = scene {
             self.keep(&scene, &state.done, tell);
         }
@@ -99,7 +104,7 @@ impl<'b> Batches<'b> {
                 let mut state = lock();
                 let Some(batch) = state.waiting.pop_front() else { return };
                 state.next += 1;
-                let memory = state.need.of(batch.nodes.len()).min(split.share);
+                let memory = state.need.of(batch.nodes.len()).min(split.share) / 4 * 3;
                 (batch, state.next, memory)
             };
             let (ran, inside, outside) = self.run(&batch, (number, memory), scene).await;
@@ -110,7 +115,9 @@ impl<'b> Batches<'b> {
                     state
                         .results
                         .extend(evaluated.iter().map(|(identity, one)| (identity.clone(), Ok(one.clone()))));
-                    if batch.reach == Reach::Kept {
+                    if batch.reach == Reach::Open {
+                        state.far.extend(evaluated.into_keys());
+                    } else {
                         state.done.push(Done { number, evaluated, inside, outside });
                     }
                 }
@@ -157,6 +164,10 @@ impl<'b> Batches<'b> {
     /// Remembers what was evaluated, now that nobody reads any more: looking at files is reading them.
     fn keep(&self, scene: &Scene, done: &[Done], tell: &(dyn Fn(&str) + Send + Sync)) {
         for done in done {
+            if done.inside.is_empty() && done.outside.is_empty() {
+                tell(&not_kept("Nix did not say what it evaluates"));
+                continue;
+            }
             let opened = scene.watch.opened(done.number, &done.inside);
             let reads = Reads::of(&scene.tree, &opened, (&done.inside, &done.outside));
             let sure = |reads| scene.watch.doubt(&opened).map_or(Ok(reads), Err);

@@ -95,7 +95,7 @@ impl EvalError {
 }
 
 /// The last line that says what is wrong, whatever is shown around it.
-fn headline(lines: &[String]) -> &str {
+pub(super) fn headline(lines: &[String]) -> &str {
     let said =
         |line: &'_ String| line.trim().strip_prefix("error:").is_some_and(|rest| !rest.trim().is_empty());
     let line = lines.iter().rfind(|line| said(line)).or(lines.last());

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use thiserror::Error;
 
+use super::error::headline;
 use super::{EvalError, Evaluator};
 use crate::log::clean;
 use crate::process::finish;
@@ -17,7 +18,7 @@ const LINES: usize = 20;
 #[derive(Debug, Error)]
 pub enum ManifestError {
     /// Nix found something wrong.
-    #[error("`{file}` does not evaluate: {}", lines.iter().rfind(|line| line.contains("error:")).or(lines.last()).map_or("", |line| line.trim().trim_start_matches("error:").trim()))]
+    #[error("`{file}` does not evaluate: {}", headline(lines))]
     Nix {
         /// Which file.
         file: String,
@@ -65,6 +66,7 @@ impl Evaluator {
         command.args(["--eval", "--strict", "--json"]).arg(library.file("manifest.nix"));
         command.args(["--argstr", "file"]).arg(&path);
         if let Some(nixpkgs) = nixpkgs.or(self.settings.nixpkgs.as_deref()) {
+            let nixpkgs = nixpkgs.canonicalize().map_err(|source| ask(super::unusable(nixpkgs, source)))?;
             command.args(["--argstr", "nixpkgs"]).arg(nixpkgs);
         }
         let mut lines = Vec::new();

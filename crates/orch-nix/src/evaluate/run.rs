@@ -159,7 +159,8 @@ impl<'b> Bench<'b> {
         command.arg(self.library.file("evaluate.nix"));
         command.args(["--argstr", "input"]).arg(&input);
         command.args(["--argstr", "nixpkgs"]).arg(self.nixpkgs);
-        // With all of its memory from the beginning, Nix does not look for garbage while there is room.
+        // With its memory from the beginning, Nix does not look for garbage while there is room. It is less than what is
+        // thought to be needed, since what is given is used, and would be thought to be needed the next time.
         command.env("GC_INITIAL_HEAP_SIZE", memory.to_string());
         Ok(command)
     }

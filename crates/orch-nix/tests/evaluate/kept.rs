@@ -137,6 +137,11 @@ async fn what_lies_outside_of_the_site_can_be_read_and_is_evaluated_each_time() 
     scene.write_outside("elsewhere", "far");
     scene.write("hosts/web/default.nix", "_: { a = builtins.readFile ../../../elsewhere; }");
     let first = scene.one("web").await;
+    assert!(
+        scene.told().contains("`fleet.web@here` reads what lies outside of the site"),
+        "{}",
+        scene.told()
+    );
     let second = scene.one("web").await;
     assert_eq!((second.from_cache, &second.drv), (false, &first.drv));
     scene.write_outside("elsewhere", "farther");

@@ -9,5 +9,8 @@ mod common;
 mod failures;
 mod hostile;
 mod kept;
+mod manifests;
 mod many;
+mod nixos;
+mod pinned;
 mod scene;
