@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::args::Words;
 use super::config::Origin;
-use super::{LIMIT, print, with_input};
+use super::{LIMIT, WRONG, print, with_input};
 use crate::error::in_full;
 use crate::node::Node;
 use crate::system::{self, Standing, SystemError};
@@ -113,5 +113,9 @@ fn failed(error: &SystemError) -> ExitCode {
     if let Some(hint) = error.hint() {
         say(&format!("hint: {hint}"));
     }
-    if matches!(error, SystemError::Late(_)) { ExitCode::from(LIMIT) } else { ExitCode::FAILURE }
+    match error {
+        SystemError::Late(_) => ExitCode::from(LIMIT),
+        SystemError::Wrong(_) => ExitCode::from(WRONG),
+        _ => ExitCode::FAILURE,
+    }
 }

@@ -130,7 +130,10 @@ pub(super) fn run(
 pub(super) fn become_it(places: &Places, parent: u32, program: &str, verb: &str) -> Result<(), SystemError> {
     let path = places.passing(RUNNING);
     let text = serde_json::to_vec(&Process::this()).expect("what orch defines can be written as JSON");
-    fs::write(&path, text).map_err(SystemError::file("write", &path))?;
+    // Where there is no room for it, a way back is still better than none.
+    if let Err(error) = fs::write(&path, text) {
+        say(&format!("`{}` cannot be written: {error}", path.display()));
+    }
     let now = getppid().map(|pid| pid.as_raw_nonzero().get().unsigned_abs());
     if now != Some(parent) {
         return Err(SystemError::Unwatched);

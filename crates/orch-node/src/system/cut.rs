@@ -7,6 +7,13 @@ use rustix::process::{Pid, Signal, kill_process};
 
 /// Tests name a phase in it. What starts a watcher hands it to the first one alone, so that who takes over goes on.
 pub(super) const CUT: &str = "ORCH_NODE_CUT";
+/// Tests set it where nobody is to take over.
+const CUT_ALL: &str = "ORCH_NODE_CUT_ALL";
+
+/// Whether a test wants nobody to be left.
+pub(super) fn is_of_all() -> bool {
+    std::env::var_os(CUT_ALL).is_some()
+}
 
 /// Ends this process without a word where a test has asked for that.
 pub(super) fn here(phase: RolloutPhase) {

@@ -55,6 +55,9 @@ pub(crate) enum SystemError {
     /// It has no way to start anew.
     #[error("the node cannot reboot itself")]
     NoReboot,
+    /// It makes no sense.
+    #[error("{0}")]
+    Wrong(String),
     /// Nobody would watch.
     #[error("the watcher does not start")]
     Unwatched,
@@ -76,7 +79,7 @@ impl SystemError {
     /// What to try next.
     pub(crate) const fn hint(&self) -> Option<&'static str> {
         match self {
-            Self::File { .. } | Self::Node(_) => None,
+            Self::File { .. } | Self::Node(_) | Self::Wrong(_) => None,
             Self::NoNix(_) => Some("install Nix on the node, or begin with an image that has it"),
             Self::Leased { .. } => {
                 Some("wait until that run is over; a lease that nobody renews ends by itself")

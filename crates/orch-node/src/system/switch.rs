@@ -18,11 +18,13 @@ use crate::state::State;
 
 /// How long what a reboot left unfinished may take to be looked after.
 const HEALING: Duration = Duration::from_secs(30);
+const LONGEST_ID: usize = 128;
 const TICK: Duration = Duration::from_millis(10);
 
 /// Has the node go over to another system. The same order again attaches to what is under way.
 pub(super) fn switch(node: &Node, order: &SwitchOrder) -> Result<SwitchAnswer, SystemError> {
     let places = Places::of(node);
+    check(node, order)?;
     heal(node)?;
     let _desk = Desk::take(&places)?;
     lease::check(&places, &order.run)?;
@@ -46,6 +48,20 @@ pub(super) fn switch(node: &Node, order: &SwitchOrder) -> Result<SwitchAnswer, S
         return Err(error);
     }
     answer(node, &record::load(&places)?.unwrap_or(rollout), Vec::new())
+}
+
+/// What makes no sense whatever the node is like.
+fn check(node: &Node, order: &SwitchOrder) -> Result<(), SystemError> {
+    if !node.is_real() {
+        return Err(SystemError::Wrong("a tree of files runs no system".into()));
+    }
+    // It becomes an argument of programs, and a word in answers.
+    let is_word = |c: char| c.is_ascii_alphanumeric() || "._-:@+".contains(c);
+    let is_id = order.id.len() <= LONGEST_ID && order.id.starts_with(|c: char| c.is_ascii_alphanumeric());
+    if !is_id || !order.id.chars().all(is_word) {
+        return Err(SystemError::Wrong(format!("`{}` is no name for a rollout", order.id)));
+    }
+    Ok(())
 }
 
 /// Writes the order down, with what there is before it.
@@ -90,7 +106,9 @@ fn arm(places: &Places, order: &SwitchOrder) -> Result<Rollout, SystemError> {
 /// Has somebody watch over a rollout that nobody does. What a reboot left unfinished is waited for.
 pub(super) fn heal(node: &Node) -> Result<(), SystemError> {
     let places = Places::of(node);
-    let Some(rollout) = record::load(&places)?.filter(|rollout| !rollout.has_ended()) else { return Ok(()) };
+    let unfinished = record::load(&places)?.filter(|rollout| !rollout.has_ended());
+    // In a tree of files nobody can do anything about it.
+    let Some(rollout) = unfinished.filter(|_| node.is_real()) else { return Ok(()) };
     if !watcher::is_watched(&places) {
         watcher::start(node, &rollout.order.id)?;
     }

@@ -46,8 +46,11 @@ pub(super) fn answer(
     unhealthy: Vec<String>,
 ) -> Result<SwitchAnswer, SystemError> {
     let view = view(node, &SystemQuestion::default())?;
-    let watched = !rollout.has_ended() && watcher::is_watched(&Places::of(node));
-    Ok(SwitchAnswer { record: rollout.record.clone(), view, watched, unhealthy })
+    // It may have gone on since: what is said of it is what was read last.
+    let read = view.rollout.clone().filter(|record| record.id == rollout.record.id);
+    let record = read.unwrap_or_else(|| rollout.record.clone());
+    let watched = !record.phase.is_end() && watcher::is_watched(&Places::of(node));
+    Ok(SwitchAnswer { record, view, watched, unhealthy })
 }
 
 /// As Nix calls what this program runs on.

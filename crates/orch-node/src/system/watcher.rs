@@ -12,7 +12,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::activate::{Process, end_leftover, gone, log};
-use super::cut::CUT;
+use super::cut::{CUT, is_of_all};
 use super::error::SystemError;
 use super::places::Places;
 use super::record;
@@ -57,7 +57,8 @@ pub(super) fn start(node: &Node, id: &str) -> Result<(), SystemError> {
     let places = Places::of(node);
     places.make_passing()?;
     let has_unit = node.has("/run/systemd/system") && start_unit(node, id);
-    let child = if has_unit { None } else { Some(spawn(id, Standing::First, std::env::var_os(CUT))?) };
+    let standing = if is_of_all() { Standing::Alone } else { Standing::First };
+    let child = if has_unit { None } else { Some(spawn(id, standing, std::env::var_os(CUT))?) };
     let begun = wait_until_watched(&places, id);
     if let Some(mut child) = child {
         // It is nobody's child once this process has ended; until then it is to leave no remains.
@@ -111,8 +112,10 @@ fn start_unit(node: &Node, id: &str) -> bool {
 fn spawn(id: &str, standing: Standing, cut: Option<std::ffi::OsString>) -> Result<Child, SystemError> {
     let mut command = Command::new(SELF);
     command.arg0("orch-node").args(["system", "watch"]);
-    if let Standing::After(pid, started) = standing {
-        command.arg("--after").arg(format!("{pid}:{started}"));
+    match standing {
+        Standing::First => {}
+        Standing::Alone => drop(command.arg("--alone")),
+        Standing::After(pid, started) => drop(command.arg("--after").arg(format!("{pid}:{started}"))),
     }
     let child = command
         .arg(id)
@@ -183,7 +186,9 @@ fn take(places: &Places) -> Result<Option<File>, SystemError> {
         gone(before);
     }
     let text = serde_json::to_vec(&Process::this()).expect("what orch defines can be written as JSON");
-    fs::write(&path, text).map_err(SystemError::file("write", &path))?;
+    if let Err(error) = fs::write(&path, text) {
+        log(places, &format!("`{}` cannot be written: {error}", path.display()));
+    }
     Ok(Some(file))
 }
 

@@ -26,6 +26,8 @@ const ONLY_BOOTED: i32 = 100;
 const TICK: Duration = Duration::from_millis(20);
 /// How much longer than the checks of health may take, whoever does them is waited for.
 const GRACE_SECONDS: u64 = 10;
+/// Whoever gave the order hears that it was taken before the connection ends with the node.
+const ANSWERING: Duration = Duration::from_secs(1);
 /// How often it is tried to write something down that nothing may wait for.
 const TRIES: u32 = 5;
 const PAUSE: Duration = Duration::from_millis(200);
@@ -180,6 +182,7 @@ impl Work<'_> {
     fn reboot_into_it(&mut self) -> Result<(), Fault> {
         self.enter(RolloutPhase::Rebooting)?;
         self.set_default()?;
+        thread::sleep(ANSWERING);
         reboot(self.node)?;
         Ok(())
     }

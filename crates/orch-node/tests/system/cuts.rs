@@ -152,6 +152,73 @@ fn a_system_that_was_confirmed_and_is_booted_by_default_stays_after_a_power_cut(
     says_the_truth(&machine, &record, &first);
 }
 
+/// Has nobody left who watches, once this phase is written down; then it is looked after by `heal`.
+fn sweep(heal: impl Fn(&mut Machine)) {
+    let Some((mut machine, mut last)) = Machine::with_first() else { return };
+    let bad = machine.add(&StandIn { after: "exit 1", ..StandIn::good("bad") });
+    for (phase, name) in ["armed", "activating", "waiting", "confirmed", "returning"].into_iter().zip(NAMES) {
+        let good = machine.add(&StandIn::good(name));
+        let system = if phase == "returning" { &bad } else { &good };
+        let text = serde_json::to_string(&order(phase, system)).unwrap();
+        machine.ask(&["switch"], &text, &[("ORCH_NODE_CUT", phase), ("ORCH_NODE_CUT_ALL", "1")]);
+        if phase == "confirmed" {
+            // He who confirms would see to it that somebody watches.
+            machine.shell("echo '{\"id\":\"confirmed\",\"what\":\"keep\"}' > /run/orch-rollout/verdict.json");
+        }
+        wait_for("nobody to watch", || machine.watchers().is_empty().then_some(()));
+        let now = serde_json::to_value(machine.record().phase).unwrap();
+        assert_eq!(now, phase, "{}", machine.rollout_log());
+        heal(&mut machine);
+        if matches!(phase, "armed" | "waiting") && !machine.record().phase.is_end() {
+            machine.confirm(phase);
+        }
+        let record = machine.wait_for_end();
+        assert_eq!(record.id, phase);
+        let (running, boots) = (machine.running(), machine.boots());
+        let wanted = if record.phase == RolloutPhase::Permanent { system } else { &last };
+        assert_eq!((running, boots), (wanted.to_string(), wanted.to_string()), "{record:?}");
+        assert!(matches!(record.phase, RolloutPhase::Permanent | RolloutPhase::RolledBack), "{record:?}");
+        last = wanted.clone();
+    }
+}
+
+const NAMES: [&str; 5] = ["one", "two", "three", "four", "five"];
+
+#[test]
+fn wherever_nobody_is_left_to_watch_the_next_who_looks_sees_to_the_end() {
+    sweep(|machine| drop(machine.look()));
+}
+
+#[test]
+fn wherever_nobody_is_left_to_watch_the_next_boot_sees_to_the_end() {
+    sweep(|machine| {
+        machine.cut_power();
+        machine.boot();
+    });
+}
+
+#[test]
+fn a_disk_that_is_full_with_its_store_and_all_does_not_stop_the_way_back() {
+    let Some((machine, first)) = Machine::with_first() else { return };
+    let greedy =
+        StandIn { after: "cat /dev/zero > /nix/fill 2> /dev/null; exit 1", ..StandIn::good("greedy") };
+    let greedy = machine.add(&greedy);
+    let made = machine.shell(
+        "truncate -s 48M /run/disk.img && mkfs.ext4 -q /run/disk.img && mkdir /run/disk \
+         && mount -o loop /run/disk.img /run/disk && cp -a /nix /var/lib/orch /run/disk/ \
+         && mount --bind /run/disk/nix /nix && mount --bind /run/disk/orch /var/lib/orch || echo no",
+    );
+    if made == "no" {
+        println!("skipped: needs mkfs.ext4 and loop devices");
+        return;
+    }
+    machine.order(&order("r1", &greedy));
+    let answer = machine.confirm("r1");
+    assert_eq!(answer.record.phase, RolloutPhase::RolledBack, "{answer:?}");
+    assert!(answer.record.evidence.iter().any(|line| line.starts_with("disk: ")), "{answer:?}");
+    assert_eq!((machine.running(), machine.boots()), (first.to_string(), first.to_string()));
+}
+
 #[test]
 fn a_full_disk_does_not_stop_the_way_back() {
     let Some((machine, first)) = Machine::with_first() else { return };

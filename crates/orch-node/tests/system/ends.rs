@@ -1,7 +1,7 @@
 //! Every way in which a rollout ends: what is said of it is what the test reads by itself.
 
 use orch_model::StorePath;
-use orch_model::system::{RolloutPhase, SwitchLimits, SwitchOrder};
+use orch_model::system::{RolloutPhase, SwitchAnswer, SwitchLimits, SwitchOrder};
 
 use crate::machine::{LIMITS, Machine, health, order, wait_for};
 use crate::stand_in::StandIn;
@@ -109,10 +109,10 @@ fn a_permanent_system_is_taken_back_when_somebody_asks() {
     let second = machine.add(&StandIn::good("second"));
     machine.order(&order("r1", &second));
     assert_eq!(machine.confirm("r1").record.phase, RolloutPhase::Permanent);
-    let answer: orch_model::system::SwitchAnswer = machine.answer(&["back", "r1"], "");
+    let answer: SwitchAnswer = machine.answer(&["back", "r1"], "");
     assert_eq!(answer.record.phase, RolloutPhase::RolledBack, "{answer:?}");
     is_on(&machine, &first);
-    let again: orch_model::system::SwitchAnswer = machine.answer(&["back", "r1"], "");
+    let again: SwitchAnswer = machine.answer(&["back", "r1"], "");
     assert_eq!(again.record, answer.record);
 }
 
@@ -128,6 +128,55 @@ fn the_way_back_leads_to_a_system_that_no_profile_knows() {
     assert_eq!(answer.record.phase, RolloutPhase::RolledBack, "{answer:?}");
     assert_eq!((machine.running(), machine.boots()), (stranger.to_string(), first.to_string()));
     assert_eq!(machine.activated(), stranger.to_string());
+}
+
+#[test]
+fn a_way_back_that_fails_is_not_said_to_have_been_gone() {
+    let Some(machine) = Machine::start() else { return };
+    // It cannot be activated again.
+    let before = "test ! -e /var/lib/orch/activated || { echo not again; exit 7; }";
+    let first = machine.add(&StandIn { before, ..StandIn::good("first") });
+    machine.order(&order("r1", &first));
+    assert_eq!(machine.confirm("r1").record.phase, RolloutPhase::Permanent);
+    let bad = machine.add(&StandIn { after: "exit 1", ..StandIn::good("bad") });
+    machine.order(&order("r2", &bad));
+    let answer = machine.confirm("r2");
+    assert_eq!(answer.record.phase, RolloutPhase::Stuck, "{answer:?}");
+    assert_eq!((answer.view.running, machine.running()), (Some(bad.to_string()), bad.to_string()));
+    assert!(answer.record.evidence.iter().any(|line| line.contains("exit status: 7")), "{:?}", answer.record);
+    // As soon as it can be, it is gone.
+    machine.shell("rm /var/lib/orch/activated");
+    let answer: SwitchAnswer = machine.answer(&["back", "r2"], "");
+    assert_eq!(answer.record.phase, RolloutPhase::RolledBack, "{answer:?}");
+    is_on(&machine, &first);
+}
+
+#[test]
+fn what_is_booted_is_read_from_the_boot_loader() {
+    let Some((machine, first)) = Machine::with_first() else { return };
+    machine.shell(&format!(
+        "mkdir -p /boot/loader/entries && echo default one.conf > /boot/loader/loader.conf \
+         && {first}/bin/switch-to-configuration boot"
+    ));
+    let entry = || machine.shell("cat /boot/loader/entries/one.conf");
+    let second = machine.add(&StandIn::good("second"));
+    machine.order(&order("r1", &second));
+    machine.wait_for_phase(RolloutPhase::Waiting);
+    assert_eq!(entry(), format!("options init={first}/init"), "it is the default until the end");
+    let answer = machine.confirm("r1");
+    assert_eq!(answer.record.phase, RolloutPhase::Permanent, "{answer:?}");
+    assert_eq!(entry(), format!("options init={second}/init"));
+    // One that says that it is booted, and is not.
+    let liar = StandIn {
+        boot: "echo options init=/nix/store/x/init > /boot/loader/entries/one.conf",
+        ..StandIn::good("liar")
+    };
+    let liar = machine.add(&liar);
+    machine.order(&order("r2", &liar));
+    let answer = machine.confirm("r2");
+    assert_eq!(answer.record.phase, RolloutPhase::RolledBack, "{answer:?}");
+    assert!(answer.record.why.as_ref().unwrap().contains("`/nix/store/x` is booted"), "{answer:?}");
+    assert_eq!((entry(), machine.boots()), (format!("options init={second}/init"), second.to_string()));
 }
 
 #[test]

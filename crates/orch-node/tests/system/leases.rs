@@ -55,10 +55,36 @@ fn the_same_order_again_attaches_and_another_one_is_refused() {
 }
 
 #[test]
+fn of_many_orders_at_once_one_is_taken() {
+    let Some((machine, _)) = Machine::with_first() else { return };
+    let second = machine.add(&StandIn::good("second"));
+    let ids: Vec<String> = (0..8).map(|number| format!("r{number}")).collect();
+    let taken: Vec<&String> = std::thread::scope(|scope| {
+        let (machine, second) = (&machine, &second);
+        let asked: Vec<_> = ids
+            .iter()
+            .map(|id| {
+                scope.spawn(move || {
+                    let text = serde_json::to_string(&order(id, second)).unwrap();
+                    machine.ask(&["switch"], &text, &[]).status.success().then_some(id)
+                })
+            })
+            .collect();
+        asked.into_iter().filter_map(|asked| asked.join().unwrap()).collect()
+    });
+    assert_eq!(taken.len(), 1, "{taken:?}");
+    assert_eq!(machine.confirm(taken[0]).record.phase, RolloutPhase::Permanent);
+}
+
+#[test]
 fn what_is_no_system_and_what_is_not_known_is_refused() {
     let Some((machine, first)) = Machine::with_first() else { return };
     let none = "/nix/store/00000000000000000000000000000000-none".parse().unwrap();
     assert!(refused(&machine, &order("r1", &none)).contains("is no system"), "nothing is there");
+    for id in ["", "--alone", "a b", "a/b"] {
+        let text = serde_json::to_string(&order(id, &first)).unwrap();
+        assert_eq!(machine.ask(&["switch"], &text, &[]).status.code(), Some(3), "{id:?}");
+    }
     for asked in [["confirm", "r9"], ["back", "r9"]] {
         let output = machine.ask(&asked, "", &[]);
         assert_eq!(output.status.code(), Some(1));

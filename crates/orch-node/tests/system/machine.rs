@@ -192,8 +192,8 @@ impl Machine {
 
     fn enter(&self) -> Command {
         let mut command = Command::new("nsenter");
-        let namespaces = if self.first == First::OurInit { "-mp" } else { "-a" };
-        command.args(["-t", &self.init(), namespaces, "--"]);
+        let namespaces: &[&str] = if self.first == First::OurInit { &["-m", "-p"] } else { &["-a"] };
+        command.args(["-t", &self.init()]).args(namespaces).arg("--");
         command
     }
 

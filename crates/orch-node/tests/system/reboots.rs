@@ -7,7 +7,9 @@ use crate::machine::{LIMITS, Machine, order, wait_for};
 use crate::stand_in::StandIn;
 
 fn order_boot(machine: &Machine, system: &StorePath, limits: SwitchLimits) {
-    machine.order(&SwitchOrder { reboot: true, limits, ..order("r1", system) });
+    // On a machine that is busy the answer may be lost with the connection.
+    let order = SwitchOrder { reboot: true, limits, ..order("r1", system) };
+    machine.ask(&["switch"], &serde_json::to_string(&order).unwrap(), &[]);
 }
 
 fn boots(machine: &Machine) -> usize {

@@ -35,7 +35,7 @@ fn a_watcher_that_is_killed_is_started_again_by_systemd_and_leaves_no_unit_behin
     // While a system is activated too: then the node goes back.
     let slow = machine.add(&StandIn { before: "sleep 1000", ..StandIn::good("slow") });
     machine.order(&order("r2", &slow));
-    wait_for("the activation", || (machine.shell("pgrep -x sleep || true") != "").then_some(()));
+    wait_for("the activation", || (!machine.shell("pgrep -x sleep || true").is_empty()).then_some(()));
     machine.shell(&format!("kill -9 {}", watcher(&machine).unwrap()));
     let record = machine.wait_for_end();
     assert_eq!(record.phase, RolloutPhase::RolledBack, "{record:?}");

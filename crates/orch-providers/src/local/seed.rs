@@ -283,6 +283,20 @@ mod tests {
     }
 
     #[test]
+    fn a_machine_has_a_store_of_its_own_unless_programs_lie_in_this_ones() {
+        let own = program("sh").and_then(|path| path.canonicalize().ok());
+        let is_in_store = own.is_some_and(|path| path.starts_with("/nix"));
+        assert!(shares_store() || !is_in_store);
+        assert_eq!(shared().contains(&STORE), shares_store());
+        let root = tempfile::tempdir().expect("a folder can be made");
+        lay_out_store(root.path()).expect("it can be laid out");
+        let store = fs::metadata(root.path().join("nix/store")).expect("there is a store");
+        assert_eq!(store.permissions().mode() & 0o7777, 0o1775);
+        let settings = fs::read_to_string(root.path().join("etc/nix/nix.conf")).expect("it has settings");
+        assert!(settings.lines().any(|line| line == "substituters ="), "{settings}");
+    }
+
+    #[test]
     fn what_not_everybody_may_read_stays_on_this_machine() {
         let folder = tempfile::tempdir().expect("a folder can be made");
         let (from, to) = (folder.path().join("from"), folder.path().join("to"));
