@@ -192,7 +192,7 @@ impl Ground {
         });
         let way = Arc::new(local.way(ssh_settings(premises.settings, base)));
         let provider = Arc::new(local.clone());
-        self.places.insert(name.clone(), Place { provider, transport: Arc::clone(&way) as _ });
+        self.places.insert(name.clone(), Place::of(provider, Arc::clone(&way) as _));
         self.doors.insert(name.clone(), Arc::clone(&way) as _);
         self.enrollers.insert(name.clone(), Arc::clone(&way) as _);
         self.local_ways.push(way);
@@ -209,10 +209,7 @@ impl Ground {
     ) {
         let finder: Arc<dyn Wayfinder> = Arc::clone(&host) as _;
         let way = Arc::new(Ssh::new(finder, ssh_settings(premises.settings, base)));
-        self.places.insert(
-            name.clone(),
-            Place { provider: Arc::clone(&host) as _, transport: Arc::clone(&way) as _ },
-        );
+        self.places.insert(name.clone(), Place::of(Arc::clone(&host) as _, Arc::clone(&way) as _));
         self.doors.insert(name.clone(), Arc::clone(&way) as _);
         self.enrollers.insert(name.clone(), Arc::clone(&way) as _);
         self.ways.push(way);
