@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use orch_model::pull::Enrolment;
+use orch_model::system::Inventory;
 use orch_model::{Config, Delivery, Inspection, KeyName, NodeKeys, Parcel};
 use orch_run::{Configured, Target, TransportError, Treasury, TreasuryError};
 use serde::Serialize;
@@ -155,6 +156,19 @@ pub async fn inspect(
     let argv = program.argv(&["inspect"]);
     let ended = remote.run(&argv, RunAs::Root, &written(config), limits.inspect + limits.answer).await?;
     answer::inspection(&ended, target)
+}
+
+/// Asks what the NixOS system is made of that the node runs.
+pub async fn inventory(
+    remote: &dyn Remote,
+    program: &Program,
+    target: &Target,
+    limits: &Limits,
+) -> Result<Inventory, TransportError> {
+    target.progress.say("looking");
+    let argv = program.argv(&["system", "inventory"]);
+    let ended = remote.run(&argv, RunAs::Root, &[], limits.inspect + limits.answer).await?;
+    answer::inventory(&ended, target)
 }
 
 /// Ends what a push has begun on the node and not finished. Best effort: a node that cannot be told goes on until its

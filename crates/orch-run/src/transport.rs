@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use orch_model::pull::Enrolment;
+use orch_model::system::Inventory;
 use orch_model::{Config, Identity, Inspection, Mode, NodeKeys};
 use thiserror::Error;
 use uuid::Uuid;
@@ -50,6 +51,9 @@ pub trait Enroller: Send + Sync {
 pub trait Door: Send + Sync {
     /// Says what differs on the node from `config`, and whether it is healthy. Changes nothing.
     async fn inspect(&self, target: &Target, config: &Config) -> Result<Inspection, TransportError>;
+
+    /// Says what the NixOS system is made of that the node runs; one that runs none fails. Changes nothing.
+    async fn inventory(&self, target: &Target) -> Result<Inventory, TransportError>;
 
     /// Runs a program on the node, without a shell in between, and waits for its end for at most `limit`.
     async fn exec(&self, target: &Target, argv: &[String], limit: Duration) -> Result<Ended, TransportError>;

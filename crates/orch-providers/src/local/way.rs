@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use orch_model::pull::Enrolment;
+use orch_model::system::Inventory;
 use orch_model::{Config, Inspection, NodeKeys, RootLogin};
 use orch_run::{Configured, Door, Ended, Enroller, Permit, Target, Transport, TransportError, Treasury};
 use tokio::time::Instant;
@@ -238,6 +239,15 @@ impl Door for LocalWay {
                 push::inspect(&direct, &Program::There(PROGRAM.into()), target, config, &self.limits).await
             }
             None => self.ssh.inspect(target, config).await,
+        }
+    }
+
+    async fn inventory(&self, target: &Target) -> Result<Inventory, TransportError> {
+        match self.direct(target, None)? {
+            Some(direct) => {
+                push::inventory(&direct, &Program::There(PROGRAM.into()), target, &self.limits).await
+            }
+            None => self.ssh.inventory(target).await,
         }
     }
 

@@ -1,5 +1,6 @@
 //! What `orch-node` answers, and what that means.
 
+use orch_model::system::Inventory;
 use orch_model::{ApplyReport, ApplyStatus, Config, Inspection, KeyName, Lacking, NodeKeys};
 use orch_run::told::{failures, skipped};
 use orch_run::{Configured, Ended, Target, TransportError};
@@ -55,6 +56,12 @@ pub(super) fn lacking(ended: &Ended, target: &Target) -> Result<(NodeKeys, Vec<K
 
 /// What was seen by looking.
 pub(super) fn inspection(ended: &Ended, target: &Target) -> Result<Inspection, TransportError> {
+    let mut lines = ended.stdout.split(|byte| *byte == b'\n');
+    first(&mut lines).ok_or_else(|| no_answer(ended, target))
+}
+
+/// What a node's system is made of.
+pub(super) fn inventory(ended: &Ended, target: &Target) -> Result<Inventory, TransportError> {
     let mut lines = ended.stdout.split(|byte| *byte == b'\n');
     first(&mut lines).ok_or_else(|| no_answer(ended, target))
 }
