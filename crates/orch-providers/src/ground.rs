@@ -12,7 +12,7 @@ use orch_model::{
     SiteName, Survey, Trust, Url,
 };
 use orch_plan::Plan;
-use orch_run::{Door, Enroller, Permit, Place, Places, StateDir, Treasury};
+use orch_run::{Door, Enroller, Leaser, Permit, Place, Places, Reverter, StateDir, Transport, Treasury};
 use thiserror::Error;
 use tokio::task::JoinSet;
 use zeroize::Zeroizing;
@@ -25,6 +25,7 @@ use crate::nested::{Kinship, Nest};
 use crate::preflight::{Preflight, Wanted};
 use crate::proxmox::{self, ProxmoxSetup};
 use crate::push::Uploaded;
+use crate::rollout::RolloutSettings;
 use crate::ssh::{Ssh, SshSettings, Wayfinder};
 use crate::stead::{Stead, Steads};
 
@@ -52,6 +53,8 @@ pub struct Base {
     pub treasury: Arc<dyn Treasury>,
     /// What stands in for hosts elsewhere, where they are not to be spoken to themselves.
     pub steads: Option<Steads>,
+    /// Where the systems of NixOS nodes come from, and how patient their rollouts are.
+    pub rollout: RolloutSettings,
 }
 
 /// What of a fleet, or of a whole site, says whom there is to speak to.
@@ -192,7 +195,7 @@ impl Ground {
         });
         let way = Arc::new(local.way(ssh_settings(premises.settings, base)));
         let provider = Arc::new(local.clone());
-        self.places.insert(name.clone(), Place::of(provider, Arc::clone(&way) as _));
+        self.places.insert(name.clone(), place(provider, &way));
         self.doors.insert(name.clone(), Arc::clone(&way) as _);
         self.enrollers.insert(name.clone(), Arc::clone(&way) as _);
         self.local_ways.push(way);
@@ -209,7 +212,7 @@ impl Ground {
     ) {
         let finder: Arc<dyn Wayfinder> = Arc::clone(&host) as _;
         let way = Arc::new(Ssh::new(finder, ssh_settings(premises.settings, base)));
-        self.places.insert(name.clone(), Place::of(Arc::clone(&host) as _, Arc::clone(&way) as _));
+        self.places.insert(name.clone(), place(Arc::clone(&host) as _, &way));
         self.doors.insert(name.clone(), Arc::clone(&way) as _);
         self.enrollers.insert(name.clone(), Arc::clone(&way) as _);
         self.ways.push(way);
@@ -269,12 +272,26 @@ impl Ground {
     }
 }
 
+/// A host, and a way to its nodes that does everything that is done with nodes.
+fn place<W>(provider: Arc<dyn orch_run::Provider>, way: &Arc<W>) -> Place
+where
+    W: Transport + Leaser + Reverter + 'static,
+{
+    Place {
+        provider,
+        transport: Arc::clone(way) as _,
+        leaser: Some(Arc::clone(way) as _),
+        reverter: Some(Arc::clone(way) as _),
+    }
+}
+
 fn ssh_settings(settings: &Settings, base: &Base) -> SshSettings {
     let mut ssh = SshSettings::new(base.state.ssh(), identity(base));
     ssh.reach = settings.timeouts.boot.duration();
     ssh.keep = base.keep;
     ssh.treasury = Arc::clone(&base.treasury);
     ssh.limits.configure = settings.timeouts.config.duration();
+    ssh.rollout = base.rollout.clone();
     ssh
 }
 

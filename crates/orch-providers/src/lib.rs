@@ -17,6 +17,7 @@ mod preflight;
 pub mod proxmox;
 pub mod push;
 pub mod remote;
+pub mod rollout;
 pub mod ssh;
 mod stead;
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use orch_run::{NoTreasury, Treasury};
 
 use crate::push::Limits;
+use crate::rollout::RolloutSettings;
 
 /// Where an [`Ssh`](super::Ssh) keeps its files, and how patient it is.
 #[derive(Clone)]
@@ -44,6 +45,8 @@ pub struct SshSettings {
     pub treasury: Arc<dyn Treasury>,
     /// How long configuring, checking and looking may take.
     pub limits: Limits,
+    /// What is needed to give nodes another NixOS system.
+    pub rollout: RolloutSettings,
 }
 
 /// Where nodes are.
@@ -75,6 +78,7 @@ impl SshSettings {
             channels: 8,
             treasury: NoTreasury::shared(),
             limits: Limits::default(),
+            rollout: RolloutSettings::default(),
         }
     }
 }
