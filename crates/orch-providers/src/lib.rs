@@ -11,6 +11,7 @@ mod ground;
 mod heard;
 pub mod hetzner;
 mod host_shell;
+mod host_system;
 pub mod local;
 mod nested;
 mod preflight;

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use orch_model::system::{Lease, RolloutPhase, RolloutRecord, SwitchAnswer, SystemView};
 use orch_model::{Identity, StorePath};
+use orch_nix::Member;
 use orch_run::TransportError;
 
 use super::copy::amount;
 use super::phase;
-use super::systems::Member;
 
 /// What a node must be fit for.
 pub(super) struct Wanted<'w> {

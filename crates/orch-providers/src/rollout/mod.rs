@@ -10,6 +10,7 @@ mod judge;
 mod lease;
 mod question;
 mod settings;
+mod store;
 mod systems;
 #[cfg(test)]
 mod tests;
@@ -19,12 +20,14 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use orch_model::system::{RolloutPhase, SwitchAnswer, SwitchOrder, SystemQuestion, SystemView};
 use orch_model::{Config, StorePath};
+use orch_nix::Member;
 use orch_run::{Configured, Permit, Target, TransportError};
 use tokio::time::Instant;
 
 pub(crate) use lease::Holding;
 pub use settings::{RolloutLimits, RolloutSettings};
-pub use systems::{Member, NoSystems, Systems};
+pub use store::Evaluations;
+pub use systems::{NoSystem, NoSystems, Systems};
 
 use crate::push::{self, Limits, Part, Program, What};
 use crate::remote::{Bridge, Remote};
@@ -88,11 +91,10 @@ impl Rollout<'_> {
                 return Ok(view);
             }
             self.say("building");
-            let progress = &self.target.progress;
-            let built = systems.ready(system, &|word| progress.say(word), self.left()).await;
-            built.map_err(|why| self.unasked(why))?;
+            let built = systems.ready(system, &self.target.progress, self.left()).await;
+            built.map_err(|why| self.unbuilt(why))?;
         }
-        let closure = systems.closure(system).await.map_err(|why| self.unasked(why))?;
+        let closure = systems.closure(system).await.map_err(|why| self.unbuilt(why))?;
         let question = SystemQuestion { closure: closure.iter().map(|member| member.path.clone()).collect() };
         let view = self.look(node, &question).await?;
         let missing = judge::missing(&view, &closure);
@@ -205,8 +207,14 @@ impl Rollout<'_> {
         TransportError::Failed { node: self.target.identity.clone(), why, evidence }
     }
 
-    fn unasked(&self, why: String) -> TransportError {
-        TransportError::Unasked { node: self.target.identity.clone(), why }
+    /// A system that cannot be had; the node was not touched.
+    fn unbuilt(&self, NoSystem { why, evidence, is_late }: NoSystem) -> TransportError {
+        let node = self.target.identity.clone();
+        if is_late {
+            TransportError::Late { node, why, evidence }
+        } else {
+            TransportError::Failed { node, why, evidence }
+        }
     }
 }
 

@@ -4,15 +4,19 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use orch_model::StorePath;
+use orch_nix::Member;
+use orch_run::Progress;
 use tokio::process::Command;
 
-/// One path of a closure.
+/// Why a system cannot be had.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Member {
-    /// The path.
-    pub path: StorePath,
-    /// How much room it takes.
-    pub bytes: u64,
+pub struct NoSystem {
+    /// What went wrong, and the way out.
+    pub why: String,
+    /// The last lines of what tells more.
+    pub evidence: Vec<String>,
+    /// Whether it was time that ran out.
+    pub is_late: bool,
 }
 
 /// A store that systems come from.
@@ -21,16 +25,11 @@ pub trait Systems: Send + Sync {
     /// Whether the store has a system, with all that it needs.
     async fn holds(&self, system: &StorePath) -> bool;
 
-    /// Sees to it that the store has a system, and tells how it gets on. In words, why it cannot.
-    async fn ready(
-        &self,
-        system: &StorePath,
-        tell: &(dyn Fn(&str) + Send + Sync),
-        limit: Duration,
-    ) -> Result<(), String>;
+    /// Sees to it that the store has a system, and tells how it gets on.
+    async fn ready(&self, system: &StorePath, progress: &Progress, limit: Duration) -> Result<(), NoSystem>;
 
     /// Everything that a system needs, itself included, each after what it refers to.
-    async fn closure(&self, system: &StorePath) -> Result<Vec<Member>, String>;
+    async fn closure(&self, system: &StorePath) -> Result<Vec<Member>, NoSystem>;
 
     /// The program that writes these paths as one stream, for `nix-store --import`. They are in the order of the closure.
     fn export(&self, paths: &[StorePath]) -> Command;
@@ -44,7 +43,10 @@ pub trait Systems: Send + Sync {
 pub struct NoSystems;
 
 /// What is said where there are none.
-const NONE: &str = "there is no Nix here to have its system from";
+fn none() -> NoSystem {
+    let why = "there is no Nix here to have its system from".into();
+    NoSystem { why, evidence: Vec::new(), is_late: false }
+}
 
 #[async_trait]
 impl Systems for NoSystems {
@@ -52,17 +54,12 @@ impl Systems for NoSystems {
         false
     }
 
-    async fn ready(
-        &self,
-        _: &StorePath,
-        _: &(dyn Fn(&str) + Send + Sync),
-        _: Duration,
-    ) -> Result<(), String> {
-        Err(NONE.into())
+    async fn ready(&self, _: &StorePath, _: &Progress, _: Duration) -> Result<(), NoSystem> {
+        Err(none())
     }
 
-    async fn closure(&self, _: &StorePath) -> Result<Vec<Member>, String> {
-        Err(NONE.into())
+    async fn closure(&self, _: &StorePath) -> Result<Vec<Member>, NoSystem> {
+        Err(none())
     }
 
     fn export(&self, _: &[StorePath]) -> Command {

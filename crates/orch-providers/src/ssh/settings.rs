@@ -16,6 +16,10 @@ pub struct SshSettings {
     pub folder: PathBuf,
     /// The private key that opens the nodes.
     pub identity: PathBuf,
+    /// Other private keys that may open them.
+    pub more_identities: Vec<PathBuf>,
+    /// The socket of an SSH agent that is asked too, where one is.
+    pub agent: Option<PathBuf>,
     /// The `ssh` program.
     pub ssh: PathBuf,
     /// Where the nodes are. On this very computer nobody can record what is said, so the quick key exchange comes first:
@@ -64,6 +68,8 @@ impl SshSettings {
         Self {
             folder,
             identity,
+            more_identities: Vec::new(),
+            agent: None,
             ssh: "ssh".into(),
             whereabouts: Whereabouts::Elsewhere,
             reach: Duration::from_mins(1),

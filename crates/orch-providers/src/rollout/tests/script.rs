@@ -7,6 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use orch_model::system::{RolloutPhase, RolloutRecord, SwitchAnswer, SystemView};
 use orch_model::{Config, Mode, StorePath};
+use orch_nix::Member;
 use orch_run::{
     Configured, Ended, HostLocks, NoTreasury, Permit, Progress, RunId, StateDir, Target, TransportError,
 };
@@ -14,7 +15,7 @@ use tokio::process::Command;
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use super::super::{Member, Road, Rollout, RolloutLimits, RolloutSettings, Systems};
+use super::super::{NoSystem, Road, Rollout, RolloutLimits, RolloutSettings, Systems};
 use crate::push::tests::report;
 use crate::push::{Limits, Part, Program, What};
 use crate::remote::{Bridge, Remote, RunAs};
@@ -149,16 +150,11 @@ impl Systems for Store {
         true
     }
 
-    async fn ready(
-        &self,
-        _: &StorePath,
-        _: &(dyn Fn(&str) + Send + Sync),
-        _: Duration,
-    ) -> Result<(), String> {
+    async fn ready(&self, _: &StorePath, _: &Progress, _: Duration) -> Result<(), NoSystem> {
         Ok(())
     }
 
-    async fn closure(&self, system: &StorePath) -> Result<Vec<Member>, String> {
+    async fn closure(&self, system: &StorePath) -> Result<Vec<Member>, NoSystem> {
         Ok(vec![Member { path: system.clone(), bytes: 1_000_000 }])
     }
 
