@@ -26,7 +26,7 @@ use super::{HELPER, Local, refresh};
 use crate::exec::exec;
 use crate::push::{self, Limits, Part, Program, What};
 use crate::remote::{Bridge, Remote};
-use crate::rollout::{Holding, Road, Rollout, RolloutSettings, system_of};
+use crate::rollout::{Holding, Outside, Road, Rollout, RolloutSettings, system_of};
 use crate::ssh::{Hop, Ssh, SshSettings, Way, Wayfinder, Whereabouts};
 
 /// The way to the nodes of a host on this computer.
@@ -221,6 +221,10 @@ impl Road for DirectRoad<'_> {
 
     async fn anew(&self) -> Result<Arc<dyn Remote>, TransportError> {
         Ok(self.direct()?)
+    }
+
+    async fn outside(&self) -> Result<Option<Outside>, TransportError> {
+        Ok(None)
     }
 }
 

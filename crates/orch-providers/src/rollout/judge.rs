@@ -16,6 +16,8 @@ pub(super) struct Wanted<'w> {
     pub(super) run: &'w str,
     /// What the system runs on, where that is known.
     pub(super) platform: Option<&'w str>,
+    /// Whether it is given NixOS first, by a program that brings what it needs.
+    pub(super) is_bare: bool,
     /// What is to be copied.
     pub(super) missing: &'w [&'w Member],
 }
@@ -54,6 +56,9 @@ pub(super) fn preflight(view: &SystemView, wanted: &Wanted<'_>) -> Result<(), St
             phase(record.phase),
             shown(&record.since)
         ));
+    }
+    if wanted.is_bare {
+        return Ok(());
     }
     if view.nix.is_none() {
         return Err("it has no Nix, which takes systems in".into());

@@ -6,6 +6,7 @@
 
 mod confirm;
 mod copy;
+mod delegate;
 mod judge;
 mod lease;
 mod question;
@@ -19,11 +20,12 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use orch_model::system::{RolloutPhase, SwitchAnswer, SwitchOrder, SystemQuestion, SystemView};
-use orch_model::{Config, StorePath};
+use orch_model::{Config, Rollout as RolloutWay, StorePath};
 use orch_nix::Member;
 use orch_run::{Configured, Permit, Target, TransportError};
 use tokio::time::Instant;
 
+pub(crate) use delegate::Outside;
 pub(crate) use lease::Holding;
 pub use settings::{RolloutLimits, RolloutSettings};
 pub use store::Evaluations;
@@ -44,6 +46,9 @@ pub(crate) trait Road: Send + Sync {
 
     /// A new connection, that nobody shares: one that is there already says nothing of a node that changed meanwhile.
     async fn anew(&self) -> Result<Arc<dyn Remote>, TransportError>;
+
+    /// What a program of others needs to go there; nothing where only orch can.
+    async fn outside(&self) -> Result<Option<Outside>, TransportError>;
 }
 
 /// One node's way to another system.
@@ -65,9 +70,20 @@ impl Rollout<'_> {
     /// it is, and a switch of this run that is under way is attached to.
     pub(crate) async fn carry_out(&self, system: &StorePath) -> Result<Configured, TransportError> {
         let shared = self.road.shared().await?;
-        let view = self.prepare(&*shared, system).await?;
+        let (view, closure) = self.prepare(&*shared, system).await?;
         let is_there = judge::is_on(&view, system);
-        let read = if is_there { Vec::new() } else { self.go_over(&*shared, system).await? };
+        let nixos = self.what.config.role.nixos.as_ref();
+        let is_bare = self.is_bare(&view);
+        let is_rebuilt = nixos.is_some_and(|nixos| nixos.rollout == RolloutWay::NixosRebuild);
+        let read = match (is_there, is_bare, is_rebuilt) {
+            (true, ..) => Vec::new(),
+            (false, true, _) => self.install(system).await?,
+            (false, false, true) => self.rebuild(&view, system).await?,
+            (false, false, false) => {
+                self.provide(&*shared, &view, &closure).await?;
+                self.go_over(&*shared, system).await?
+            }
+        };
         drop(shared);
         let done = self.push(Part::Whole).await;
         match done {
@@ -80,34 +96,50 @@ impl Rollout<'_> {
         }
     }
 
-    /// Everything before the switch: nothing that runs on the node is changed by it.
-    async fn prepare(&self, node: &dyn Bridge, system: &StorePath) -> Result<SystemView, TransportError> {
+    /// Everything before the node is touched: how it stands, with its system built and known in all its parts.
+    async fn prepare(
+        &self,
+        node: &dyn Bridge,
+        system: &StorePath,
+    ) -> Result<(SystemView, Vec<Member>), TransportError> {
         let systems = &self.settings.systems;
         if !systems.holds(system).await {
             // Building may take long, so what would be in vain is found out before.
             let view = self.look(node, &SystemQuestion::default()).await?;
             self.preflight(&view, system, &[])?;
             if judge::is_on(&view, system) {
-                return Ok(view);
+                return Ok((view, Vec::new()));
             }
             self.say("building");
             let built = systems.ready(system, &self.target.progress, self.left()).await;
             built.map_err(|why| self.unbuilt(why))?;
         }
         let closure = systems.closure(system).await.map_err(|why| self.unbuilt(why))?;
-        let question = SystemQuestion { closure: closure.iter().map(|member| member.path.clone()).collect() };
-        let view = self.look(node, &question).await?;
-        let missing = judge::missing(&view, &closure);
-        self.preflight(&view, system, &missing)?;
-        let missing = if view.substitutes && !missing.is_empty() {
-            self.say("fetching what it can");
-            let view = self.substitute(node, &question).await?;
-            judge::missing(&view, &closure)
-        } else {
-            missing
-        };
-        self.copy(node, &missing).await?;
-        Ok(view)
+        let view = self.look(node, &question(&closure)).await?;
+        self.preflight(&view, system, &judge::missing(&view, &closure))?;
+        Ok((view, closure))
+    }
+
+    /// Sees to it that the node has all of its system. Nothing that runs there is changed by it.
+    async fn provide(
+        &self,
+        node: &dyn Bridge,
+        view: &SystemView,
+        closure: &[Member],
+    ) -> Result<(), TransportError> {
+        let missing = judge::missing(view, closure);
+        if !view.substitutes || missing.is_empty() {
+            return self.copy(node, &missing).await;
+        }
+        self.say("fetching what it can");
+        let view = self.substitute(node, &question(closure)).await?;
+        self.copy(node, &judge::missing(&view, closure)).await
+    }
+
+    /// Whether the node runs no NixOS yet, and is to be given it first.
+    fn is_bare(&self, view: &SystemView) -> bool {
+        let install = self.what.config.role.nixos.as_ref().and_then(|nixos| nixos.install);
+        view.running.is_none() && install.is_some()
     }
 
     fn preflight(
@@ -117,7 +149,9 @@ impl Rollout<'_> {
         missing: &[&Member],
     ) -> Result<(), TransportError> {
         let platform = self.settings.systems.platform(system);
-        let wanted = judge::Wanted { run: self.permit.claim(), platform: platform.as_deref(), missing };
+        let is_bare = self.is_bare(view);
+        let wanted =
+            judge::Wanted { run: self.permit.claim(), platform: platform.as_deref(), is_bare, missing };
         judge::preflight(view, &wanted).map_err(|why| self.failed(why, Vec::new()))
     }
 
@@ -216,6 +250,11 @@ impl Rollout<'_> {
             TransportError::Failed { node, why, evidence }
         }
     }
+}
+
+/// Asks about all parts of a system.
+fn question(closure: &[Member]) -> SystemQuestion {
+    SystemQuestion { closure: closure.iter().map(|member| member.path.clone()).collect() }
 }
 
 /// Which rollout a run has a node do. It has one of each at most.

@@ -71,6 +71,11 @@ impl Systems for Evaluations {
     fn platform(&self, system: &StorePath) -> Option<String> {
         self.known(system).map(|(_, platform)| platform)
     }
+
+    /// Evaluations do not tell yet.
+    fn disks(&self, _: &StorePath) -> Option<StorePath> {
+        None
+    }
 }
 
 fn told(error: &StoreError) -> NoSystem {

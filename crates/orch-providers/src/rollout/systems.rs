@@ -36,6 +36,9 @@ pub trait Systems: Send + Sync {
 
     /// What a system runs on, as Nix calls it, where that is known.
     fn platform(&self, system: &StorePath) -> Option<String>;
+
+    /// The script that lays out the disks of a system, where its modules say what they are to be.
+    fn disks(&self, system: &StorePath) -> Option<StorePath>;
 }
 
 /// Where there are none.
@@ -67,6 +70,10 @@ impl Systems for NoSystems {
     }
 
     fn platform(&self, _: &StorePath) -> Option<String> {
+        None
+    }
+
+    fn disks(&self, _: &StorePath) -> Option<StorePath> {
         None
     }
 }

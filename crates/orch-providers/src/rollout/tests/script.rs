@@ -15,7 +15,7 @@ use tokio::process::Command;
 use tokio::time::Instant;
 use uuid::Uuid;
 
-use super::super::{NoSystem, Road, Rollout, RolloutLimits, RolloutSettings, Systems};
+use super::super::{NoSystem, Outside, Road, Rollout, RolloutLimits, RolloutSettings, Systems};
 use crate::push::tests::report;
 use crate::push::{Limits, Part, Program, What};
 use crate::remote::{Bridge, Remote, RunAs};
@@ -139,6 +139,10 @@ impl Road for Straight {
         self.node.0.asked.lock().unwrap().push("anew".into());
         Ok(Arc::new(self.node.clone()))
     }
+
+    async fn outside(&self) -> Result<Option<Outside>, TransportError> {
+        Ok(None)
+    }
 }
 
 /// A store that has everything.
@@ -166,6 +170,10 @@ impl Systems for Store {
 
     fn platform(&self, _: &StorePath) -> Option<String> {
         Some("x86_64-linux".into())
+    }
+
+    fn disks(&self, _: &StorePath) -> Option<StorePath> {
+        None
     }
 }
 
