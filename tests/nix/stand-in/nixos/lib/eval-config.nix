@@ -25,7 +25,10 @@ let
     stdenv.hostPlatform = { inherit system; };
   };
 
-  arguments = specialArgs // { inherit lib pkgs config; };
+  arguments = specialArgs // {
+    inherit lib pkgs config;
+    options = { };
+  };
 
   load =
     module:
