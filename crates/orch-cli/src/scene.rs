@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use orch_model::{Fleet, HostName, Identity, Scope, parse, resolve};
+use orch_model::{Fleet, HostName, Identity, Node, Scope, parse, resolve};
+use orch_nix::Kind;
 use orch_plan::{Goal, HostView, Observed, Plan, Selection, Verb};
 use orch_providers::{Base, Ground, GroundError, Preflight};
 use orch_run::status::minding_drift;
@@ -18,7 +19,9 @@ use crate::args::{Cli, Pace, Placement, RequiredManifest};
 use crate::failure::Failure;
 use crate::lab;
 use crate::output;
+use crate::runtime::block_on;
 use crate::site;
+use crate::systems::Evaluation;
 
 /// How long a host may take to show what is on it, and a node to say what it is.
 const LOOK: Duration = Duration::from_secs(30);
@@ -37,6 +40,8 @@ pub(crate) struct Scene {
     identities: Identities,
     /// A manifest from elsewhere.
     manifest_file: Option<PathBuf>,
+    /// A folder with nixpkgs, where one is named.
+    nixpkgs: Option<PathBuf>,
 }
 
 /// Those who speak to hosts, and the hosts that nobody can speak to.
@@ -66,7 +71,8 @@ impl Scene {
         let treasury = Arc::new(SiteTreasury::new(Vault::new(&absolute(&root), identities.clone())));
         let base = base_with(cli, &root, treasury.clone())?;
         let manifest_file = manifest.manifest_file.as_deref().map(absolute);
-        Ok(Self { fleet, sealed: Vec::new(), base, treasury, identities, manifest_file })
+        let nixpkgs = cli.nixpkgs.as_deref().map(absolute);
+        Ok(Self { fleet, sealed: Vec::new(), base, treasury, identities, manifest_file, nixpkgs })
     }
 
     /// Opens every secret of the nodes that are meant, so that it is known by what each is known again. What cannot be had
@@ -74,6 +80,7 @@ impl Scene {
     pub(crate) fn opened(mut self, only: &Selection) -> Result<Self, Failure> {
         let picked = picked(&self.fleet, only)?;
         let meant: BTreeSet<Identity> = picked.into_iter().map(|node| node.identity.clone()).collect();
+        self.evaluate(&meant)?;
         let vault = self.treasury.vault();
         self.sealed = know_secrets(&mut self.fleet, vault, |node| meant.contains(node));
         let hosts: BTreeSet<&HostName> = meant.iter().map(|node| &node.host).collect();
@@ -82,6 +89,27 @@ impl Scene {
         self.sealed.extend(judge_hosts(&self.fleet, vault, is_spoken_to));
         self.sealed.extend(judge_readers(&self.fleet, vault, |node| meant.contains(node)));
         Ok(self)
+    }
+
+    /// Has the NixOS nodes that are meant know their systems. What is told to Nix has no value of a secret in it, and nothing
+    /// that is made of one.
+    fn evaluate(&mut self, meant: &BTreeSet<Identity>) -> Result<(), Failure> {
+        let is_nixos = |node: &Node| node.config.as_ref().is_some_and(|config| config.role.nixos.is_some());
+        if !self.fleet.nodes.iter().any(is_nixos) {
+            return Ok(());
+        }
+        let evaluation = Evaluation {
+            site: &self.base.site,
+            cache: self.base.state.evaluations(),
+            nixpkgs: self.nixpkgs.clone(),
+            kind: Kind::Node,
+        };
+        let fleet = &mut self.fleet;
+        let known = block_on(async { Ok(evaluation.of(fleet, |node| meant.contains(node)).await) })?;
+        if let Some(known) = known {
+            self.base.rollout.systems = known;
+        }
+        Ok(())
     }
 
     /// Opens what opens the hosts of the nodes that are meant, and nothing else: whoever only takes down needs no more.
@@ -212,6 +240,8 @@ fn base_with(cli: &Cli, root: &Path, treasury: Arc<dyn Treasury>) -> Result<Base
         keep: (cli.keep_connections > 0).then(|| Duration::from_secs(cli.keep_connections.into())),
         treasury,
         steads: lab::steads(cli)?,
+        agent: std::env::var_os("SSH_AUTH_SOCK").filter(|socket| !socket.is_empty()).map(Into::into),
+        rollout: orch_providers::rollout::RolloutSettings::default(),
     })
 }
 

@@ -24,6 +24,7 @@ use crate::state_dir::{StateDir, StateDirError};
 /// The locks of every host of a run, held until this is dropped or the process ends.
 #[derive(Debug)]
 pub struct HostLocks {
+    run: RunId,
     hosts: BTreeSet<HostName>,
     _locks: Vec<Lock>,
 }
@@ -112,7 +113,13 @@ impl HostLocks {
             since: Timestamp::now(),
         };
         let take = |host: &HostName| take(&folder.join(format!("{site}.{host}.lock")), host, &holder);
-        Ok(Self { _locks: hosts.iter().map(take).collect::<Result<_, _>>()?, hosts: hosts.clone() })
+        let locks = hosts.iter().map(take).collect::<Result<_, _>>()?;
+        Ok(Self { run: run.clone(), _locks: locks, hosts: hosts.clone() })
+    }
+
+    /// The run that they were taken for.
+    pub(crate) const fn run(&self) -> &RunId {
+        &self.run
     }
 
     pub(crate) const fn hosts(&self) -> &BTreeSet<HostName> {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use orch_model::HostName;
+use uuid::Uuid;
 
 use crate::lock::HostLocks;
 
@@ -11,16 +12,36 @@ use crate::lock::HostLocks;
 #[derive(Debug, Clone)]
 pub struct Permit {
     locks: Arc<HostLocks>,
+    claim: Arc<str>,
+    reboots: bool,
 }
 
 impl Permit {
     /// Turns held locks into leave to change what they guard.
     pub fn under(locks: HostLocks) -> Self {
-        Self { locks: Arc::new(locks) }
+        // The name of a run is its own among those of one state directory only, and a node knows drivers that share none.
+        let claim = format!("{}-{}", locks.run(), &Uuid::new_v4().simple().to_string()[..8]);
+        Self { locks: Arc::new(locks), claim: claim.into(), reboots: false }
     }
 
     /// Whether it is leave to change this host: its lock is among those that are held.
     pub fn covers(&self, host: &HostName) -> bool {
         self.locks.hosts().contains(host)
+    }
+
+    /// By what nodes know whoever has it: what leases and rollouts say of their run. No other permit has the same.
+    pub fn claim(&self) -> &str {
+        &self.claim
+    }
+
+    /// The same, with leave to reboot nodes where what they get can only be booted.
+    pub fn with_reboots(mut self) -> Self {
+        self.reboots = true;
+        self
+    }
+
+    /// Whether it is leave to reboot nodes.
+    pub const fn allows_reboots(&self) -> bool {
+        self.reboots
     }
 }

@@ -13,6 +13,7 @@ use uuid::Uuid;
 
 use crate::permit::Permit;
 use crate::progress::Progress;
+use crate::system::{Leaser, Reverter};
 use crate::transport::Transport;
 
 /// One kind of place where nodes live.
@@ -272,6 +273,17 @@ pub struct Place {
     pub provider: Arc<dyn Provider>,
     /// Brings configurations to them.
     pub transport: Arc<dyn Transport>,
+    /// Has NixOS nodes to a run alone, where that can be had.
+    pub leaser: Option<Arc<dyn Leaser>>,
+    /// Takes NixOS nodes back to the system before, where that can be had.
+    pub reverter: Option<Arc<dyn Reverter>>,
+}
+
+impl Place {
+    /// A host whose nodes are not leased and not taken back.
+    pub fn of(provider: Arc<dyn Provider>, transport: Arc<dyn Transport>) -> Self {
+        Self { provider, transport, leaser: None, reverter: None }
+    }
 }
 
 /// Every host of a run.

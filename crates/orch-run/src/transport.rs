@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use orch_model::pull::Enrolment;
+use orch_model::system::Inventory;
 use orch_model::{Config, Identity, Inspection, Mode, NodeKeys};
 use thiserror::Error;
 use uuid::Uuid;
@@ -50,6 +51,9 @@ pub trait Enroller: Send + Sync {
 pub trait Door: Send + Sync {
     /// Says what differs on the node from `config`, and whether it is healthy. Changes nothing.
     async fn inspect(&self, target: &Target, config: &Config) -> Result<Inspection, TransportError>;
+
+    /// Says what the NixOS system is made of that the node runs; one that runs none fails. Changes nothing.
+    async fn inventory(&self, target: &Target) -> Result<Inventory, TransportError>;
 
     /// Runs a program on the node, without a shell in between, and waits for its end for at most `limit`.
     async fn exec(&self, target: &Target, argv: &[String], limit: Duration) -> Result<Ended, TransportError>;
@@ -166,6 +170,16 @@ pub enum TransportError {
         /// What was seen instead.
         why: String,
     },
+    /// Its new system can only be booted into, and nothing was changed.
+    #[error("node `{node}` needs a reboot for {why}, and was left as it is; {read}")]
+    NeedsReboot {
+        /// The node.
+        node: Identity,
+        /// What a reboot is needed for.
+        why: String,
+        /// What was read of it.
+        read: String,
+    },
     /// It was reached and could not make the configuration true.
     #[error("node `{node}` could not apply its configuration: {why}")]
     Failed {
@@ -197,7 +211,7 @@ impl TransportError {
             | Self::Late { evidence, .. }
             | Self::Denied { evidence, .. }
             | Self::Failed { evidence, .. } => evidence,
-            Self::Impostor { .. } | Self::Unasked { .. } => &[],
+            Self::Impostor { .. } | Self::Unasked { .. } | Self::NeedsReboot { .. } => &[],
         }
     }
 
@@ -220,6 +234,7 @@ impl TransportError {
             Self::Impostor { node, .. } => format!(
                 "find out who answers as `{node}`; if you changed its key yourself, `destroy` and `create` it anew"
             ),
+            Self::NeedsReboot { .. } => "`--reboot` has it booted into its new system".into(),
             Self::Failed { node, .. } => {
                 format!("mend the spec of `{node}` or what stands in its way, and run again")
             }

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use orch_model::system::Inventory;
 use orch_model::{Config, Inspection};
 use orch_run::{Door, Ended, Target, TransportError};
 
@@ -25,6 +26,12 @@ impl Door for Ssh {
         let way = self.way(target).await?;
         let connection = self.reach_by(target, &way).await?;
         push::inspect(&connection, &way.program, target, config, &self.settings().limits).await
+    }
+
+    async fn inventory(&self, target: &Target) -> Result<Inventory, TransportError> {
+        let way = self.way(target).await?;
+        let connection = self.reach_by(target, &way).await?;
+        push::inventory(&connection, &way.program, target, &self.settings().limits).await
     }
 
     async fn exec(&self, target: &Target, argv: &[String], limit: Duration) -> Result<Ended, TransportError> {

@@ -50,7 +50,7 @@ pub(crate) fn faulty(faults: Vec<Fault>) -> (Arc<MemoryProvider>, Arc<Faulty<Mem
 /// Who speaks to a host and to its nodes.
 pub(crate) fn place<P: Provider + Transport + 'static>(provider: &Arc<P>) -> Place {
     let provider = Arc::clone(provider);
-    Place { provider: Arc::clone(&provider) as Arc<dyn Provider>, transport: provider }
+    Place::of(Arc::clone(&provider) as Arc<dyn Provider>, provider)
 }
 
 /// One driver: its own state directory, its hosts, and how patient it is.

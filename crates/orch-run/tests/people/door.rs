@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use orch_model::system::Inventory;
 use orch_model::{Config, HealthReport, Inspection, ResourceReport};
 use orch_run::{Door, Doors, Ended, Target, TransportError};
 
@@ -77,6 +78,11 @@ impl Door for Answers {
             _ => {}
         }
         Ok(Inspection { applied: Some(config.digest()), resources: vec![motd, package], health: vec![check] })
+    }
+
+    async fn inventory(&self, target: &Target) -> Result<Inventory, TransportError> {
+        self.reached(target).await?;
+        Ok(Inventory { system: "/nix/store/running".to_owned(), ..Inventory::default() })
     }
 
     async fn exec(
