@@ -212,6 +212,8 @@ fn base_with(cli: &Cli, root: &Path, treasury: Arc<dyn Treasury>) -> Result<Base
         keep: (cli.keep_connections > 0).then(|| Duration::from_secs(cli.keep_connections.into())),
         treasury,
         steads: lab::steads(cli)?,
+        agent: std::env::var_os("SSH_AUTH_SOCK").filter(|socket| !socket.is_empty()).map(Into::into),
+        rollout: orch_providers::rollout::RolloutSettings::default(),
     })
 }
 

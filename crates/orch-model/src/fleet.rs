@@ -91,6 +91,8 @@ pub struct HostSsh {
     pub port: u16,
     /// The host's public keys; nothing else is trusted.
     pub host_keys: Vec<PublicKey>,
+    /// A private key that opens it, besides orch's own: a path, relative to the site.
+    pub identity: Option<String>,
 }
 
 /// What a host is, and how it is spoken to.
@@ -216,6 +218,9 @@ pub struct Node {
     pub mode: Mode,
     /// What it becomes; without a spec it is created and not configured.
     pub config: Option<Config>,
+    /// Why it cannot be given its configuration, where that was found out: its NixOS system does not evaluate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unfit: Option<String>,
 }
 
 impl Node {

@@ -3,6 +3,12 @@
 //! Nothing here is linked against Nix, and no Nix code is put together from text: the programs of Nix are run by their
 //! argv, and data reaches them as JSON in a file.
 
+mod drv;
+mod log;
+mod process;
+mod store;
 mod tools;
 
+pub use drv::DrvPath;
+pub use store::{BuildOn, Member, Store, StoreError};
 pub use tools::{Tools, ToolsError, Version};

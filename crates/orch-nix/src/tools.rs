@@ -44,6 +44,8 @@ pub struct Tools {
     /// The folder that they are in; without one, `PATH` is searched.
     folder: Option<PathBuf>,
     version: Version,
+    /// Settings in the form of `nix.conf`, beside those of this machine.
+    settings: Option<String>,
 }
 
 /// Nix cannot be used.
@@ -78,7 +80,7 @@ impl ToolsError {
 impl Tools {
     /// Asks the Nix of this machine what it is.
     pub async fn find(folder: Option<PathBuf>) -> Result<Self, ToolsError> {
-        let found = Self { folder, version: OLDEST };
+        let found = Self { folder, version: OLDEST, settings: None };
         let said = found.command("nix-store").arg("--version").output().await.map_err(ToolsError::Absent)?;
         let said = String::from_utf8_lossy(&said.stdout).into_owned();
         let version: Version = said.parse().map_err(|()| ToolsError::Unreadable(said.trim().to_owned()))?;
@@ -86,6 +88,12 @@ impl Tools {
             return Err(ToolsError::TooOld { found: version });
         }
         Ok(Self { version, ..found })
+    }
+
+    /// The same, with settings in the form of `nix.conf` instead of those in the variable `NIX_CONFIG`.
+    pub fn with_settings(mut self, settings: impl Into<String>) -> Self {
+        self.settings = Some(settings.into());
+        self
     }
 
     /// Which Nix it is.
@@ -98,6 +106,9 @@ impl Tools {
         let program = self.folder.as_ref().map_or_else(|| PathBuf::from(name), |folder| folder.join(name));
         let mut command = Command::new(program);
         command.kill_on_drop(true);
+        if let Some(settings) = &self.settings {
+            command.env("NIX_CONFIG", settings);
+        }
         command
     }
 }

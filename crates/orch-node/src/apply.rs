@@ -4,7 +4,7 @@ use orch_model::{ApplyReport, ApplyStatus, Config, Mode, ResourceReport};
 
 use crate::error::ApplyError;
 use crate::node::Node;
-use crate::resource::{self, Look, Resource};
+use crate::resource::{self, Extent, Look, Resource};
 
 /// What goes on around an apply.
 pub(crate) struct Around<'a> {
@@ -12,6 +12,8 @@ pub(crate) struct Around<'a> {
     pub(crate) mode: Mode,
     /// How often it was tried, this time included.
     pub(crate) attempts: u32,
+    /// How much of it is made true.
+    pub(crate) extent: Extent,
     /// Told of every resource once it is done.
     pub(crate) tell: &'a dyn Fn(&ResourceReport),
     /// Asked between resources whether to stop there, and why.
@@ -41,7 +43,7 @@ impl Stop {
 pub(crate) fn apply(node: &Node, config: &Config, around: &Around<'_>) -> ApplyReport {
     let started_at = jiff::Timestamp::now().to_string();
     let mut done = Done::default();
-    for resource in resource::all(node, config) {
+    for resource in resource::all(node, config, around.extent) {
         done.stop = done.stop.or_else(around.stop);
         if let Some(stop) = done.stop {
             done.miss(resource.as_ref(), stop);
@@ -84,7 +86,7 @@ pub(crate) fn inspect(node: &Node, config: &Config) -> Vec<ResourceReport> {
         // What cannot be looked at is not known to be as wanted.
         Err(error) => report(resource.as_ref(), true, Some(error.in_full())),
     };
-    resource::all(node, config).into_iter().map(look).collect()
+    resource::all(node, config, Extent::Whole).into_iter().map(look).collect()
 }
 
 /// Puts the secrets of a configuration in place, and says of which that failed and why.

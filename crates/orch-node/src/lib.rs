@@ -23,6 +23,7 @@ mod settings_file;
 mod signals;
 mod ssh_server;
 mod state;
+mod system;
 mod systemd;
 mod tool;
 mod unseal;

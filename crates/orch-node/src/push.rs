@@ -17,6 +17,7 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use crate::apply::failed;
 use crate::error::ApplyError;
 use crate::node::Node;
+use crate::resource::Extent;
 use crate::state::{ApplyLock, State};
 use crate::tool::timespec;
 use crate::vault;
@@ -24,6 +25,9 @@ use crate::worker::Terms;
 
 /// This very program.
 pub(crate) const SELF: &str = "/proc/self/exe";
+
+/// Says that only what a NixOS system finds when it is activated is meant.
+pub(crate) const BEFORE_SYSTEM: &str = "--before-system";
 
 /// How often what the worker says is passed on.
 const TICK: Duration = Duration::from_millis(100);
@@ -62,7 +66,8 @@ pub(crate) fn push(
     let Some(lock) = ApplyLock::wait(&state, terms.limit)? else {
         return Ok(Pushed::LimitReached("another configuration is still being applied"));
     };
-    if let Some(report) = state.report()?.filter(|report| answers(report, config, asked)) {
+    let whole = state.report()?.filter(|_| terms.extent == Extent::Whole);
+    if let Some(report) = whole.filter(|report| answers(report, config, asked)) {
         return Ok(Pushed::Ended(Box::new(report)));
     }
     let lacking = vault::receive(&state, config, parcel.as_ref())?;
@@ -108,6 +113,7 @@ impl Worker {
             .arg(node.outside("/".as_ref()))
             .args(["worker", "--mode", terms.mode.as_str()])
             .args(["--limit", &seconds(terms.limit), "--health", &seconds(terms.health)])
+            .args((terms.extent == Extent::BeforeSystem).then_some(BEFORE_SYSTEM))
             .arg(config.digest().to_string())
             .current_dir("/")
             .stdin(lock.hand_over())

@@ -40,6 +40,8 @@ const MOST_OUTPUT: usize = 4 << 20;
 #[derive(Debug, Clone)]
 pub(crate) struct Tool {
     path: PathBuf,
+    /// What it is told that it is called, where that is not its path.
+    called: Option<&'static str>,
 }
 
 /// What became of a program.
@@ -63,14 +65,23 @@ impl Node {
             return None;
         }
         let mut paths = FOLDERS.iter().map(|folder| Path::new(folder).join(name));
-        paths.find(|path| self.is_file(path)).map(|path| Tool { path: self.outside(&path) })
+        paths.find(|path| self.is_file(path)).map(|path| Tool::at(self.outside(&path)))
     }
 }
 
 impl Tool {
     /// A program by its path, or by its name where the search path is to find it.
     pub(crate) fn at(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into() }
+        Self { path: path.into(), called: None }
+    }
+
+    /// This very program.
+    pub(crate) fn this() -> Self {
+        Self { path: crate::push::SELF.into(), called: Some("orch-node") }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
     }
 
     /// Runs it and takes any end but the time limit for an answer.
@@ -100,7 +111,11 @@ impl Tool {
         variables: &[(&str, &str)],
         limit: Duration,
     ) -> io::Result<Ended> {
-        let mut child = Command::new(&self.path)
+        let mut command = Command::new(&self.path);
+        if let Some(name) = self.called {
+            command.arg0(name);
+        }
+        let mut child = command
             .args(args)
             .env_clear()
             .env("PATH", FOLDERS.join(":"))

@@ -15,6 +15,7 @@ use crate::apply::{Around, Stop, apply, failed};
 use crate::error::{ApplyError, in_full};
 use crate::health;
 use crate::node::Node;
+use crate::resource::Extent;
 use crate::state::{ApplyLock, State};
 use crate::vault;
 
@@ -41,6 +42,8 @@ pub(crate) struct Terms {
     pub(crate) limit: Duration,
     /// How long of that the node may take to become healthy.
     pub(crate) health: Duration,
+    /// How much of it is applied.
+    pub(crate) extent: Extent,
 }
 
 /// Applies what was handed over, as the process that [`crate::push`] started. Its standard input is the lock, and to its
@@ -85,8 +88,15 @@ pub(crate) fn apply_locked(
         let is_cancelled = cancelled.load(Ordering::Relaxed);
         if is_cancelled { Some(Stop::Cancelled) } else { (Instant::now() >= deadline).then_some(Stop::Late) }
     };
-    let around = Around { mode: terms.mode, attempts, tell: &tell, stop: &stop };
+    let around = Around { mode: terms.mode, attempts, extent: terms.extent, tell: &tell, stop: &stop };
     let applied = apply(node, &config, &around);
+    if terms.extent == Extent::BeforeSystem {
+        // It is not done before all of it is: nothing but a failure is kept.
+        if applied.status == ApplyStatus::Failed {
+            state.keep(&applied)?;
+        }
+        return Ok(applied);
+    }
     let left = deadline.saturating_duration_since(Instant::now());
     let report = with_health(node, &config, applied, terms.health.min(left));
     if report.status == ApplyStatus::Complete {

@@ -12,7 +12,7 @@ use orch_model::{
     SiteName, Survey, Trust, Url,
 };
 use orch_plan::Plan;
-use orch_run::{Door, Enroller, Permit, Place, Places, StateDir, Treasury};
+use orch_run::{Door, Enroller, Leaser, Permit, Place, Places, Reverter, StateDir, Transport, Treasury};
 use thiserror::Error;
 use tokio::task::JoinSet;
 use zeroize::Zeroizing;
@@ -20,11 +20,13 @@ use zeroize::Zeroizing;
 use crate::api::{Client, ClientSettings, Opener, Tcp, Trusting, host_and_port};
 use crate::hetzner::{self, HetznerSetup};
 use crate::host_shell::HostShell;
+use crate::host_system::{HostSystem, HostWay};
 use crate::local::{Local, LocalWay, Setup};
 use crate::nested::{Kinship, Nest};
 use crate::preflight::{Preflight, Wanted};
 use crate::proxmox::{self, ProxmoxSetup};
 use crate::push::Uploaded;
+use crate::rollout::RolloutSettings;
 use crate::ssh::{Ssh, SshSettings, Wayfinder};
 use crate::stead::{Stead, Steads};
 
@@ -32,6 +34,8 @@ use crate::stead::{Stead, Steads};
 const LANES: usize = 16;
 /// How long the host itself may take until its SSH server answers.
 const HOST_REACH: Duration = Duration::from_secs(5);
+/// How long a host may take that is to be given a system itself: one that is rebooted through another is waited for.
+const HOST_ITSELF: Duration = Duration::from_secs(20);
 /// How long an API may take for one answer.
 const ANSWER: Duration = Duration::from_secs(30);
 
@@ -52,6 +56,10 @@ pub struct Base {
     pub treasury: Arc<dyn Treasury>,
     /// What stands in for hosts elsewhere, where they are not to be spoken to themselves.
     pub steads: Option<Steads>,
+    /// The socket of an SSH agent that may open hosts, where there is one.
+    pub agent: Option<PathBuf>,
+    /// Where the systems of NixOS nodes come from, and how patient their rollouts are.
+    pub rollout: RolloutSettings,
 }
 
 /// What of a fleet, or of a whole site, says whom there is to speak to.
@@ -147,6 +155,46 @@ impl Ground {
         (ground, mute)
     }
 
+    /// The hosts themselves, each as the one node on it: those whose files say how they are reached. Touches nothing.
+    pub fn of_hosts<'f>(
+        premises: impl Into<Premises<'f>>,
+        base: &Base,
+    ) -> (Self, BTreeMap<HostName, GroundError>) {
+        let premises = premises.into();
+        let (mut ground, mut mute) = (Self::default(), BTreeMap::new());
+        let program = base.node_program.as_ref().unwrap_or(&base.program);
+        let program = Arc::new(Uploaded::of(program.clone()));
+        for (name, host) in premises.hosts {
+            if let Err((why, hint)) = ground.add_host_itself(host, premises, base, &program) {
+                mute.insert(name.clone(), GroundError { host: name.clone(), why, hint });
+            }
+        }
+        (ground, mute)
+    }
+
+    fn add_host_itself(
+        &mut self,
+        host: &Host,
+        premises: Premises<'_>,
+        base: &Base,
+        program: &Arc<Uploaded>,
+    ) -> Result<(), (String, String)> {
+        let hops = vec![HostWay::hop(host)?];
+        let settings = SshSettings {
+            more_identities: HostWay::identity(host, &base.site).into_iter().collect(),
+            agent: base.agent.clone(),
+            // It runs already: nobody waits for it to boot before it is known that it is needed.
+            reach: HOST_REACH.max(premises.settings.timeouts.boot.duration().min(HOST_ITSELF)),
+            ..ssh_settings(premises.settings, base)
+        };
+        let way = Arc::new(Ssh::new(Arc::new(HostWay { hops, program: Arc::clone(program) }), settings));
+        let provider = HostSystem::new(host.clone(), premises.site.clone(), Arc::clone(&way));
+        self.places.insert(host.name.clone(), place(Arc::new(provider), &way));
+        self.doors.insert(host.name.clone(), Arc::clone(&way) as _);
+        self.ways.push(way);
+        Ok(())
+    }
+
     fn add(
         &mut self,
         name: &HostName,
@@ -192,7 +240,7 @@ impl Ground {
         });
         let way = Arc::new(local.way(ssh_settings(premises.settings, base)));
         let provider = Arc::new(local.clone());
-        self.places.insert(name.clone(), Place::of(provider, Arc::clone(&way) as _));
+        self.places.insert(name.clone(), place(provider, &way));
         self.doors.insert(name.clone(), Arc::clone(&way) as _);
         self.enrollers.insert(name.clone(), Arc::clone(&way) as _);
         self.local_ways.push(way);
@@ -209,7 +257,7 @@ impl Ground {
     ) {
         let finder: Arc<dyn Wayfinder> = Arc::clone(&host) as _;
         let way = Arc::new(Ssh::new(finder, ssh_settings(premises.settings, base)));
-        self.places.insert(name.clone(), Place::of(Arc::clone(&host) as _, Arc::clone(&way) as _));
+        self.places.insert(name.clone(), place(Arc::clone(&host) as _, &way));
         self.doors.insert(name.clone(), Arc::clone(&way) as _);
         self.enrollers.insert(name.clone(), Arc::clone(&way) as _);
         self.ways.push(way);
@@ -269,12 +317,26 @@ impl Ground {
     }
 }
 
+/// A host, and a way to its nodes that does everything that is done with nodes.
+fn place<W>(provider: Arc<dyn orch_run::Provider>, way: &Arc<W>) -> Place
+where
+    W: Transport + Leaser + Reverter + 'static,
+{
+    Place {
+        provider,
+        transport: Arc::clone(way) as _,
+        leaser: Some(Arc::clone(way) as _),
+        reverter: Some(Arc::clone(way) as _),
+    }
+}
+
 fn ssh_settings(settings: &Settings, base: &Base) -> SshSettings {
     let mut ssh = SshSettings::new(base.state.ssh(), identity(base));
     ssh.reach = settings.timeouts.boot.duration();
     ssh.keep = base.keep;
     ssh.treasury = Arc::clone(&base.treasury);
     ssh.limits.configure = settings.timeouts.config.duration();
+    ssh.rollout = base.rollout.clone();
     ssh
 }
 

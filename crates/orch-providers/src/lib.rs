@@ -11,12 +11,14 @@ mod ground;
 mod heard;
 pub mod hetzner;
 mod host_shell;
+mod host_system;
 pub mod local;
 mod nested;
 mod preflight;
 pub mod proxmox;
 pub mod push;
 pub mod remote;
+pub mod rollout;
 pub mod ssh;
 mod stead;
 

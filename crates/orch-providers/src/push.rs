@@ -7,7 +7,7 @@
 mod answer;
 mod program;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,6 +21,7 @@ use tokio::time::Instant;
 
 use crate::remote::{Remote, RunAs};
 
+pub(crate) use answer::{said, tail};
 pub use program::{Binary, Program, Uploaded};
 
 /// How long each part may take.
@@ -64,13 +65,14 @@ pub async fn configure(
     limits: &Limits,
     deadline: Instant,
 ) -> Result<Configured, TransportError> {
-    let What { config, treasury } = what;
-    target.progress.say("applying configuration");
+    let What { config, treasury, part } = what;
+    target.progress.say(part.doing());
     let mut delivery = Delivery { config: config.clone(), parcel: None };
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
         let (all, health) = (whole(limits.of_node(left)), seconds(limits.health));
         let args = ["push", "--mode", "push", "--limit", &all, "--health", &health];
+        let args = [&args[..], part.flags()].concat();
         let ended = program.run(remote, target, &args, &written(&delivery), left).await?;
         match ended.code {
             // It says which ones once, and is given them once.
@@ -84,7 +86,7 @@ pub async fn configure(
             Some(answer::LIMIT_REACHED) => cancel(remote, program, limits.answer).await,
             _ => {}
         }
-        return answer::configured(&ended, target, config);
+        return answer::configured(&ended, target, config, part);
     }
 }
 
@@ -95,6 +97,33 @@ pub struct What<'w> {
     pub config: &'w Config,
     /// Who can open its secrets.
     pub treasury: &'w Arc<dyn Treasury>,
+    /// How much of it.
+    pub part: Part,
+}
+
+/// How much of a configuration is brought to a node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// All of it.
+    Whole,
+    /// What must be there before its system is activated: its secrets.
+    BeforeSystem,
+}
+
+impl Part {
+    const fn doing(self) -> &'static str {
+        match self {
+            Self::Whole => "applying configuration",
+            Self::BeforeSystem => "seeing to its secrets",
+        }
+    }
+
+    const fn flags(self) -> &'static [&'static str] {
+        match self {
+            Self::Whole => &[],
+            Self::BeforeSystem => &["--before-system"],
+        }
+    }
 }
 
 /// The secrets that a node lacks, encrypted to it. Files are read for that, so others are not kept waiting meanwhile.
@@ -140,7 +169,7 @@ pub async fn enrol(
         return Ok(());
     }
     let why = "it could not be enrolled".to_owned();
-    Err(TransportError::Failed { node: target.identity.clone(), why, evidence: answer::tail(&ended.stderr) })
+    Err(TransportError::Failed { node: target.identity.clone(), why, evidence: tail(&ended.stderr) })
 }
 
 /// Says what differs on a node from `config`, and whether it is healthy. Changes nothing, so a node that does not have

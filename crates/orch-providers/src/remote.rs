@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use orch_run::{Ended, TransportError};
+use tokio::process::Command;
 
 /// A node that programs can be run on.
 #[async_trait]
@@ -17,6 +18,13 @@ pub trait Remote: Send + Sync {
         input: &[u8],
         limit: Duration,
     ) -> Result<Ended, TransportError>;
+}
+
+/// A node that another program of this machine can be connected to: what that one writes, a program there reads.
+pub trait Bridge: Remote {
+    /// What is run here to have `argv` run on the node as root, with the same input, output and errors. It is in a process
+    /// group of its own, and ends with whoever waits for it.
+    fn bridge(&self, argv: &[String]) -> Result<Command, TransportError>;
 }
 
 /// As whom a program is run.

@@ -170,6 +170,16 @@ pub enum TransportError {
         /// What was seen instead.
         why: String,
     },
+    /// Its new system can only be booted into, and nothing was changed.
+    #[error("node `{node}` needs a reboot for {why}, and was left as it is; {read}")]
+    NeedsReboot {
+        /// The node.
+        node: Identity,
+        /// What a reboot is needed for.
+        why: String,
+        /// What was read of it.
+        read: String,
+    },
     /// It was reached and could not make the configuration true.
     #[error("node `{node}` could not apply its configuration: {why}")]
     Failed {
@@ -201,7 +211,7 @@ impl TransportError {
             | Self::Late { evidence, .. }
             | Self::Denied { evidence, .. }
             | Self::Failed { evidence, .. } => evidence,
-            Self::Impostor { .. } | Self::Unasked { .. } => &[],
+            Self::Impostor { .. } | Self::Unasked { .. } | Self::NeedsReboot { .. } => &[],
         }
     }
 
@@ -224,6 +234,7 @@ impl TransportError {
             Self::Impostor { node, .. } => format!(
                 "find out who answers as `{node}`; if you changed its key yourself, `destroy` and `create` it anew"
             ),
+            Self::NeedsReboot { .. } => "`--reboot` has it booted into its new system".into(),
             Self::Failed { node, .. } => {
                 format!("mend the spec of `{node}` or what stands in its way, and run again")
             }

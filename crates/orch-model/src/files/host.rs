@@ -55,6 +55,8 @@ record! {
         address: Option<String>,
         /// The host's public keys; nothing else is trusted.
         host_keys: Vec<PublicKey>,
+        /// A private key that opens the host, besides orch's own and those of an SSH agent: a path, relative to the site.
+        identity: Option<String>,
     }
 }
 

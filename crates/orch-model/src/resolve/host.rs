@@ -67,5 +67,6 @@ fn resolve_ssh(name: &HostName, ssh: &HostSshFile) -> HostSsh {
         address: ssh.address.clone().unwrap_or_else(|| name.as_str().to_owned()),
         port: u16::try_from(ssh.port.get()).expect("a port is at most 65535"),
         host_keys: ssh.host_keys.clone(),
+        identity: ssh.identity.clone(),
     }
 }

@@ -201,6 +201,7 @@ impl Resolver<'_, '_> {
             can_host: *entry.kind == NodeKind::Pve || hypervisor,
             mode: self.request.mode.or(entry.execution.mode).unwrap_or(self.manifest.execution.default_mode),
             config: None,
+            unfit: None,
         }
     }
 

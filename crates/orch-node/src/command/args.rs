@@ -8,7 +8,10 @@ use std::time::Duration;
 use orch_model::{Digest, Mode};
 
 use super::config::Origin;
+use super::system::SystemOrder;
 use crate::pull::{Manner, Pace};
+use crate::push::BEFORE_SYSTEM;
+use crate::resource::Extent;
 use crate::worker::Terms;
 
 pub(super) const USAGE: &str = "\
@@ -16,10 +19,11 @@ orch-node [--root DIR] COMMAND
 
 With --root, the files of that tree are worked on; its programs are not run, and the machine is left alone.
 
-  push [--mode MODE] [--limit SECONDS] [--health SECONDS]
+  push [--mode MODE] [--limit SECONDS] [--health SECONDS] [--before-system]
                           apply the configuration of the delivery on standard input, by a worker that survives this
                           process, and wait until the node is healthy, for at most --health of the --limit; the first
-                          line says the node's keys, the second what became of it or which secrets are lacking
+                          line says the node's keys, the second what became of it or which secrets are lacking;
+                          with --before-system only the secrets, for a NixOS system that is to come
   apply [--mode MODE] [--limit SECONDS] [--health SECONDS] FILE|-
                           apply a configuration in this process, with the secrets that the node has
   fetch [--once] [--limit SECONDS] [--health SECONDS]
@@ -41,6 +45,19 @@ With --root, the files of that tree are worked on; its programs are not run, and
   has DIGEST              print whether this configuration is the one that was last made true
   cancel [--grace SECONDS]
                           end a running worker
+  system look             say what the node runs and boots, and what it lacks of the closure on standard input
+  system lease            give the node to the run on standard input, for a while; `system release RUN` takes it back
+  system receive          take what `nix-store --export` wrote, on standard input, into the store
+  system substitute [--limit SECONDS]
+                          fetch what the node's own Nix can of the closure on standard input
+  system switch           go over to the system of the order on standard input, watched over by a process that
+                          survives this one: without a confirmation the node goes back by itself
+  system confirm [--limit SECONDS] ROLLOUT
+                          keep the new system where the node is healthy with it, and wait for the end
+  system back [--limit SECONDS] ROLLOUT
+                          go back to the system before, and wait for the end
+  system boot             look after what a reboot left unfinished
+  system inventory [PATH] say what a system is made of, or the one that runs
   init                    be the first process of a local node
 
 Answers are lines of JSON on standard output. Exit codes: 0 done, 1 failed or unhealthy, 3 wrong input and
@@ -77,6 +94,7 @@ pub(super) enum Order {
     Report,
     Has(Digest),
     Cancel { grace: Duration },
+    System(SystemOrder),
     Init,
     Version,
     Help,
@@ -85,7 +103,7 @@ pub(super) enum Order {
 impl Order {
     /// Whether it changes something on the node.
     pub(super) const fn changes(&self) -> bool {
-        matches!(self, Self::Enrol | Self::FirstBoot | Self::Cancel { .. })
+        matches!(self, Self::Enrol | Self::FirstBoot | Self::Cancel { .. } | Self::System(_))
             || (self.may_open_secrets() && !matches!(self, Self::Inspect))
     }
 
@@ -110,7 +128,7 @@ impl Args {
 }
 
 /// The arguments that are left.
-struct Words(Vec<OsString>);
+pub(super) struct Words(Vec<OsString>);
 
 impl Words {
     fn new(args: impl IntoIterator<Item = OsString>) -> Self {
@@ -140,6 +158,7 @@ impl Words {
             Some("report") => Order::Report,
             Some("has") => Order::Has(self.digest()?),
             Some("cancel") => Order::Cancel { grace: self.seconds("--grace")?.unwrap_or(GRACE) },
+            Some("system") => Order::System(SystemOrder::read(self)?),
             Some("init") => Order::Init,
             Some("--version" | "-V" | "version") => Order::Version,
             Some("--help" | "-h" | "help") => Order::Help,
@@ -152,6 +171,7 @@ impl Words {
             mode: self.value("--mode")?.unwrap_or(Mode::Push),
             limit: self.seconds("--limit")?.unwrap_or(LIMIT),
             health: self.seconds("--health")?.unwrap_or(HEALTH_LIMIT),
+            extent: if self.flag(BEFORE_SYSTEM) { Extent::BeforeSystem } else { Extent::Whole },
         })
     }
 
@@ -188,17 +208,30 @@ impl Words {
         Ok(Some(self.0.remove(place)))
     }
 
-    fn value<T: FromStr>(&mut self, name: &str) -> Result<Option<T>, String> {
+    pub(super) fn value<T: FromStr>(&mut self, name: &str) -> Result<Option<T>, String> {
         let Some(word) = self.option(name)? else { return Ok(None) };
         let value = word.to_str().and_then(|word| word.parse().ok());
         value.map(Some).ok_or_else(|| format!("`{}` is not a value for `{name}`", word.display()))
     }
 
-    fn seconds(&mut self, name: &str) -> Result<Option<Duration>, String> {
+    pub(super) fn seconds(&mut self, name: &str) -> Result<Option<Duration>, String> {
         // More than this would not fit into the time that is left to the clock.
         const MOST: u32 = 10 * 365 * 24 * 3600;
         let seconds: Option<u32> = self.value(name)?;
         Ok(seconds.map(|seconds| Duration::from_secs(seconds.min(MOST).into())))
+    }
+
+    /// Takes `name` out, wherever it stands. Whether it was there.
+    pub(super) fn flag(&mut self, name: &str) -> bool {
+        let count = self.0.len();
+        self.0.retain(|word| word != name);
+        self.0.len() < count
+    }
+
+    /// The next word, which must be there and be text.
+    pub(super) fn text(&mut self, what: &str) -> Result<String, String> {
+        let word = self.next().ok_or_else(|| format!("{what} is missing"))?;
+        word.into_string().map_err(|word| format!("`{}` is not text", word.display()))
     }
 
     fn digest(&mut self) -> Result<Digest, String> {
@@ -242,10 +275,10 @@ mod tests {
     fn what_is_asked_is_understood_wherever_options_stand() {
         let push = parse("push --health 5 --limit 9").unwrap();
         let (limit, health) = (Duration::from_secs(9), Duration::from_secs(5));
-        assert_eq!(push.order, Order::Push(Terms { mode: Mode::Push, limit, health }));
+        assert_eq!(push.order, Order::Push(Terms { mode: Mode::Push, limit, health, extent: Extent::Whole }));
         assert_eq!(parse("--root /x inspect").unwrap(), Args { root: "/x".into(), order: Order::Inspect });
         let apply = parse("apply - --mode pull").unwrap();
-        let terms = Terms { mode: Mode::Pull, limit: LIMIT, health: HEALTH_LIMIT };
+        let terms = Terms { mode: Mode::Pull, limit: LIMIT, health: HEALTH_LIMIT, extent: Extent::Whole };
         assert_eq!(apply.order, Order::Apply { from: Origin::Input, terms });
         let Order::Fetch(manner) = parse("fetch --tries-ms 0,5 --once --limit 9").unwrap().order else {
             panic!("it was not understood")

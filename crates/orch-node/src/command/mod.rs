@@ -3,6 +3,7 @@
 mod args;
 mod config;
 mod pulled;
+mod system;
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -103,6 +104,7 @@ fn on_node(node: &Node, order: Order) -> ExitCode {
         Order::Report => ended(last_report(node), answer_report),
         Order::Cancel { grace } => ended(cancel(node, grace), answer_cancel),
         Order::Has(digest) => ended(has(node, digest), |has| print_text(if has { "yes\n" } else { "no\n" })),
+        Order::System(order) => system::on_node(node, order),
         Order::Init | Order::Version | Order::Help => ExitCode::SUCCESS,
     }
 }

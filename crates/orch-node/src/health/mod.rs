@@ -29,15 +29,13 @@ pub(crate) fn check(node: &Node, config: &Config) -> Vec<HealthReport> {
 
 /// Repeats the checks that fail until all pass or the limit is over.
 pub(crate) fn wait_until_healthy(node: &Node, config: &Config, limit: Duration) -> Vec<HealthReport> {
-    let checks = Checks::of(node, config);
-    let deadline = Instant::now() + limit;
-    let left = || deadline.saturating_duration_since(Instant::now());
-    let mut reports = checks.all(ONE_CHECK.min(limit));
-    while !left().is_zero() && reports.iter().any(|report| !report.healthy) {
-        std::thread::sleep(PAUSE.min(left()));
-        checks.again(&mut reports, left().max(PAUSE).min(ONE_CHECK));
-    }
-    reports
+    Checks::of(node, config).repeated(limit)
+}
+
+/// The same for checks that come without a configuration. Without a limit each is done once.
+pub(crate) fn wait_for(node: &Node, list: &[Health], limit: Duration) -> Vec<HealthReport> {
+    let checks = Checks::new(node, list, None);
+    if limit.is_zero() { checks.all(ONE_CHECK) } else { checks.repeated(limit) }
 }
 
 /// The checks of a configuration, on a node.
@@ -52,15 +50,31 @@ struct Checks<'a> {
 
 impl<'a> Checks<'a> {
     fn of(node: &'a Node, config: &'a Config) -> Self {
+        Self::new(node, &config.role.health, Some(config.role.ssh.port))
+    }
+
+    fn new(node: &'a Node, list: &'a [Health], ssh_port: Option<u16>) -> Self {
         // A node that shares its machine's programs has no SSH server where the machine has none.
         let shares = node.has(SHARES_PROGRAMS);
         let is_missing = shares && !node.has(ssh_server::WANTED);
         Self {
             node,
-            list: &config.role.health,
-            missing_ssh: is_missing.then_some(config.role.ssh.port),
+            list,
+            missing_ssh: ssh_port.filter(|_| is_missing),
             lacks_systemd: shares && Systemd::of(node).is_none(),
         }
+    }
+
+    /// Repeats those that fail until all pass or the limit is over.
+    fn repeated(&self, limit: Duration) -> Vec<HealthReport> {
+        let deadline = Instant::now() + limit;
+        let left = || deadline.saturating_duration_since(Instant::now());
+        let mut reports = self.all(ONE_CHECK.min(limit));
+        while !left().is_zero() && reports.iter().any(|report| !report.healthy) {
+            std::thread::sleep(PAUSE.min(left()));
+            self.again(&mut reports, left().max(PAUSE).min(ONE_CHECK));
+        }
+        reports
     }
 
     /// Does every check, all at the same time.

@@ -3,20 +3,29 @@
 //! It sleeps until a signal comes, and opens nothing but its log. Mounts, the host name and the network are in place when
 //! it is called.
 
+mod anew;
 mod log;
 mod secrets;
 mod service;
+mod system;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitOptions, getpid, kill_process_group, wait};
+
+use signal_hook::consts::SIGINT;
 
 use log::Log;
 use service::Service;
 
 use crate::signals::Signals;
+
+/// Says that a node has a store of its own, where it exists.
+pub const OWN_STORE: &str = "/run/orch/own-store";
 
 /// How it behaves.
 #[derive(Debug, Clone)]
@@ -40,6 +49,11 @@ pub struct Settings {
     pub node_args: Vec<String>,
     /// Where it writes what it does.
     pub node_log: PathBuf,
+    /// The node has a store of its own where this exists, and the system that its profile leads to is started. The store of
+    /// the computer that a node is on has profiles too, which are not the node's.
+    pub store_owned: PathBuf,
+    /// Where that profile is.
+    pub profile: PathBuf,
     /// Secrets are put in place before anything is started where this exists.
     pub secrets_held: PathBuf,
     /// How long processes may take to end by themselves when the node is stopped.
@@ -60,13 +74,15 @@ impl Default for Settings {
             node: vec!["/run/orch/orch-node".into(), crate::push::SELF.into()],
             node_args: vec!["run".into()],
             node_log: "/var/log/orch-node.log".into(),
+            store_owned: OWN_STORE.into(),
+            profile: "/nix/var/nix/profiles/system".into(),
             secrets_held: crate::vault::PATH.into(),
             grace: Duration::from_secs(3),
         }
     }
 }
 
-/// Runs until the node is told to stop by `SIGTERM`. Called once the root file system is in place, by the process that is
+/// Runs until the node is told to stop by `SIGTERM`, or to start anew by `SIGINT`. Called once the root file system is in place, by the process that is
 /// the first of its pid namespace; any other is refused, because stopping ends every process that can be seen.
 pub fn run(settings: &Settings) -> ExitCode {
     if getpid() != Pid::INIT {
@@ -75,7 +91,10 @@ pub fn run(settings: &Settings) -> ExitCode {
     }
     let mut log = Log::open(&settings.log);
     log.take_standard_streams();
-    let signals = match Signals::listen() {
+    let anew = Arc::new(AtomicBool::new(false));
+    // The flag first: whoever is woken finds it set.
+    let listening = signal_hook::flag::register(SIGINT, Arc::clone(&anew)).and_then(|_| Signals::listen());
+    let signals = match listening {
         Ok(signals) => signals,
         Err(error) => {
             log.say(&format!("signals cannot be listened for: {error}"));
@@ -83,8 +102,12 @@ pub fn run(settings: &Settings) -> ExitCode {
         }
     };
     secrets::put_in_place(settings, &mut log);
+    system::start(settings, &mut log);
     live(settings, &signals, &mut log);
     stop(settings.grace, &signals, &mut log);
+    if anew.load(Ordering::SeqCst) {
+        anew::begin(settings, &mut log);
+    }
     ExitCode::SUCCESS
 }
 

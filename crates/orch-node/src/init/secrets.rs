@@ -47,7 +47,8 @@ fn unseal(program: &Path, settings: &Settings) -> io::Result<bool> {
     Ok(child.wait()?.success())
 }
 
-fn ends_within(child: &Child, limit: Duration) -> io::Result<bool> {
+/// Whether a process ends within a limit.
+pub(super) fn ends_within(child: &Child, limit: Duration) -> io::Result<bool> {
     let (end, deadline) = (pidfd_open(Pid::from_child(child), PidfdFlags::empty())?, Instant::now() + limit);
     let mut fds = [PollFd::new(&end, PollFlags::IN)];
     loop {

@@ -22,6 +22,7 @@ use crate::health;
 use crate::keys;
 use crate::node::Node;
 use crate::push::{Pushed, push};
+use crate::resource::Extent;
 use crate::signals::Signals;
 use crate::state::{ApplyLock, State};
 use crate::vault;
@@ -228,7 +229,7 @@ impl<'p> Pull<'p> {
         delivery: &Delivery,
     ) -> Result<Pushed, ApplyError> {
         let Manner { limit, health, .. } = *self.manner;
-        let terms = Terms { mode: known.enrolment.mode, limit, health };
+        let terms = Terms { mode: known.enrolment.mode, limit, health, extent: Extent::Whole };
         let memory = known.memory.as_ref().expect("what was learned is known");
         while_telling(client, (&memory.tokens.report, &self.headers()), self.signals, |follower| {
             push(self.node, delivery, terms, follower)

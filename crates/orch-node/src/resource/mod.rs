@@ -11,6 +11,7 @@ mod service;
 mod ssh_trial;
 mod sshd;
 mod sudo;
+mod system;
 mod timezone;
 mod user;
 
@@ -63,8 +64,31 @@ impl Look {
     }
 }
 
-/// Everything that a configuration asks for, in the order in which it is made: what others build on comes first.
-pub(crate) fn all(node: &Node, config: &Config) -> Vec<Box<dyn Resource>> {
+/// How much of a configuration is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Extent {
+    /// All of it.
+    #[default]
+    Whole,
+    /// What a NixOS system finds when it is activated: its secrets.
+    BeforeSystem,
+}
+
+/// Everything that a configuration asks for, in the order in which it is made: what others build on comes first. On NixOS
+/// that is secrets and the system itself, which says all the rest.
+pub(crate) fn all(node: &Node, config: &Config, extent: Extent) -> Vec<Box<dyn Resource>> {
+    if config.system().is_none() && extent == Extent::Whole {
+        return all_of_files(node, config);
+    }
+    let mut all = secrets(node, config, &Rc::new(Claims::of(config)));
+    if let Some(system) = config.system().filter(|_| extent == Extent::Whole) {
+        all.push(Box::new(system::System::new(system.clone())));
+    }
+    all
+}
+
+/// The same for a node that is not NixOS.
+fn all_of_files(node: &Node, config: &Config) -> Vec<Box<dyn Resource>> {
     let role = &config.role;
     let claims = Rc::new(Claims::of(config));
     let mut all: Vec<Box<dyn Resource>> = vec![

@@ -164,6 +164,9 @@ impl<'f> Decider<'f> {
             }
             Some(HostView::Seen { abilities, .. }) => *abilities,
         };
+        if let Some(why) = node.unfit.as_ref().filter(|_| self.goal.verb != Verb::Destroy) {
+            return Decision::refused(why.clone());
+        }
         let decision = match self.goal.verb {
             Verb::Create => self.create(node, abilities),
             Verb::Config => self.config(node),

@@ -16,7 +16,7 @@ use super::enter::ENTER;
 use super::record::Folder;
 use super::way::unreachable;
 use crate::heard::Heard;
-use crate::remote::{Remote, RunAs};
+use crate::remote::{Bridge, Remote, RunAs};
 
 /// A program run in a machine's namespaces.
 pub(super) struct Direct {
@@ -77,6 +77,16 @@ impl Drop for Work<'_> {
     }
 }
 
+impl Bridge for Direct {
+    fn bridge(&self, argv: &[String]) -> Result<Command, TransportError> {
+        let line = self.command_line(argv);
+        let mut command = Command::new(&line[0]);
+        withhold(command.as_std_mut());
+        command.args(&line[1..]).kill_on_drop(true).process_group(0);
+        Ok(command)
+    }
+}
+
 #[async_trait]
 impl Remote for Direct {
     /// Programs run as root in any case: there is no account to come in with.
@@ -88,16 +98,8 @@ impl Remote for Direct {
         limit: Duration,
     ) -> Result<Ended, TransportError> {
         let failed = |error: std::io::Error| unreachable(&self.target, &error.to_string());
-        let line = self.command_line(argv);
-        let mut command = Command::new(&line[0]);
-        withhold(command.as_std_mut());
-        command
-            .args(&line[1..])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .kill_on_drop(true)
-            .process_group(0);
+        let mut command = self.bridge(argv)?;
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().map_err(failed)?;
         let mut stdin = child.stdin.take();
         let feed = async {

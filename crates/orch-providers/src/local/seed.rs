@@ -8,13 +8,14 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest as _, Sha256};
 
-use super::machine::Means;
+use super::machine::{Means, program};
 
 /// Folders of programs, shared read-only.
-pub(crate) const PROGRAMS: [&str; 10] =
-    ["usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "nix", "gnu", "opt"];
+const PROGRAMS: [&str; 9] = ["usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "gnu", "opt"];
+/// The store of Nix, shared where programs that nodes need lie in it. Elsewhere every node has one of its own.
+const STORE: &str = "nix";
 /// Folders of `/etc` and `/var` that belong to the programs, shared read-only too.
-pub(crate) const BELONGINGS: [&str; 7] = [
+const BELONGINGS: [&str; 7] = [
     "etc/alternatives",
     "etc/ca-certificates",
     "etc/pki/ca-trust",
@@ -53,6 +54,14 @@ const TAKEN_OVER: [&str; 25] = [
     "localtime",
 ];
 
+/// How the Nix of a node with a store of its own behaves: as root without a daemon, and it has nowhere to fetch from.
+const NIX_SETTINGS: &str = "\
+build-users-group =
+experimental-features = nix-command flakes
+sandbox = false
+substituters =
+";
+
 /// Everything a machine begins with, in a folder; and what tells two such folders apart.
 pub(crate) struct Seed {
     /// The hexadecimal digest of all that it is made from.
@@ -63,7 +72,8 @@ impl Seed {
     /// Finds out what a machine made now would begin with.
     pub(crate) fn of_this_machine() -> io::Result<Self> {
         let mut hash = Sha256::new();
-        hash.update(b"seed 2\n");
+        hash.update(b"seed 3\n");
+        hash.update([u8::from(shares_store())]);
         for name in TAKEN_OVER.iter().map(|name| Path::new("/etc").join(name)) {
             hash_tree(&mut hash, &name)?;
         }
@@ -102,6 +112,9 @@ impl Seed {
         }
         symlink("/run", root.join("var/run"))?;
         make_mount_points(root)?;
+        if !shares_store() {
+            lay_out_store(root)?;
+        }
         for name in TAKEN_OVER {
             copy_tree(&Path::new("/etc").join(name), &root.join("etc").join(name))?;
         }
@@ -110,16 +123,40 @@ impl Seed {
     }
 }
 
+/// What of this machine is shared with machines made from its programs, by names below `/`.
+pub(crate) fn shared() -> Vec<&'static str> {
+    let store = shares_store().then_some(&STORE);
+    PROGRAMS.iter().chain(store).chain(&BELONGINGS).copied().collect()
+}
+
+/// Whether a program that nodes need lies in the store of Nix, so that they cannot be without this machine's.
+pub(crate) fn shares_store() -> bool {
+    let needed = ["sh", "env", "sshd", "mount", "sudo", "nix-store"].into_iter().filter_map(program);
+    let needed = needed.chain(std::env::current_exe()).chain([PathBuf::from("/bin/sh")]);
+    let store = Path::new("/").join(STORE);
+    needed.filter_map(|path| path.canonicalize().ok()).any(|path| path.starts_with(&store))
+}
+
+/// An empty store, which the node's own Nix fills.
+fn lay_out_store(root: &Path) -> io::Result<()> {
+    for folder in ["nix/store", "nix/var/nix/profiles", "nix/var/nix/gcroots", "etc/nix"] {
+        fs::create_dir_all(root.join(folder))?;
+    }
+    fs::set_permissions(root.join("nix/store"), Permissions::from_mode(0o1775))?;
+    fs::write(root.join("etc/nix/nix.conf"), NIX_SETTINGS)
+}
+
 /// The folder around a path that is shared with machines made from this machine's programs, where there is one.
 pub(crate) fn shared_around(path: &Path) -> Option<PathBuf> {
     let there = path.ancestors().find_map(|ancestor| {
         let rest = path.strip_prefix(ancestor).ok()?;
         Some(ancestor.canonicalize().ok()?.join(rest))
     })?;
-    let shared = PROGRAMS.iter().chain(&BELONGINGS).map(|name| Path::new("/").join(name));
+    let shared = shared().into_iter().map(|name| Path::new("/").join(name));
     // Links are not shared, but made there again.
     let is_folder = |path: &PathBuf| fs::symlink_metadata(path).is_ok_and(|about| about.is_dir());
-    shared.into_iter().filter(is_folder).find(|folder| there.starts_with(folder))
+    let mut shared = shared.filter(is_folder);
+    shared.find(|folder| there.starts_with(folder))
 }
 
 /// Enough of a digest to tell one thing from another, in hexadecimal.
@@ -129,7 +166,7 @@ pub(crate) fn short(digest: impl AsRef<[u8]>) -> String {
 
 /// A folder for each thing that is shared, or the same link that this machine has there.
 fn make_mount_points(root: &Path) -> io::Result<()> {
-    for name in PROGRAMS.iter().chain(&BELONGINGS) {
+    for name in shared() {
         let there = Path::new("/").join(name);
         match fs::symlink_metadata(&there) {
             Ok(about) if about.is_symlink() => {

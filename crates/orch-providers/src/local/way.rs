@@ -8,9 +8,11 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use orch_model::pull::Enrolment;
-use orch_model::system::Inventory;
+use orch_model::system::{Inventory, LeaseAnswer, LeaseClaim, SwitchAnswer};
 use orch_model::{Config, Inspection, NodeKeys, RootLogin};
-use orch_run::{Configured, Door, Ended, Enroller, Permit, Target, Transport, TransportError, Treasury};
+use orch_run::{
+    Configured, Door, Ended, Enroller, Leaser, Permit, Reverter, Target, Transport, TransportError, Treasury,
+};
 use tokio::time::Instant;
 
 use super::boot::PROGRAM;
@@ -22,7 +24,9 @@ use super::process::Process;
 use super::record::{Folder, Record};
 use super::{HELPER, Local, refresh};
 use crate::exec::exec;
-use crate::push::{self, Limits, Program, What};
+use crate::push::{self, Limits, Part, Program, What};
+use crate::remote::{Bridge, Remote};
+use crate::rollout::{Holding, Outside, Road, Rollout, RolloutSettings, system_of};
 use crate::ssh::{Hop, Ssh, SshSettings, Way, Wayfinder, Whereabouts};
 
 /// The way to the nodes of a host on this computer.
@@ -31,6 +35,7 @@ pub struct LocalWay {
     ssh: Ssh,
     limits: Limits,
     treasury: Arc<dyn Treasury>,
+    rollout: RolloutSettings,
 }
 
 impl Local {
@@ -39,7 +44,8 @@ impl Local {
         let settings = SshSettings { whereabouts: Whereabouts::Here, ..settings };
         let (limits, treasury) = (settings.limits.clone(), Arc::clone(&settings.treasury));
         let finder = Arc::new(Finder { maker: Arc::clone(&self.maker) });
-        LocalWay { maker: Arc::clone(&self.maker), ssh: Ssh::new(finder, settings), limits, treasury }
+        let (maker, rollout) = (Arc::clone(&self.maker), settings.rollout.clone());
+        LocalWay { maker, ssh: Ssh::new(finder, settings), limits, treasury, rollout }
     }
 
     /// The private key that opens its nodes.
@@ -168,6 +174,15 @@ impl LocalWay {
         self.maker.running(target).err().unwrap_or_else(|| unreachable(target, "it was started anew"))
     }
 
+    const fn holding<'h>(
+        &'h self,
+        target: &'h Target,
+        remote: &'h Direct,
+        program: &'h Program,
+    ) -> Holding<'h> {
+        Holding { remote, program, target, limits: &self.rollout.limits }
+    }
+
     /// Makes sure that the node has the program that speaks as this one does.
     async fn refresh(&self, target: &Target) -> Result<(), TransportError> {
         let (folder, _) = self.maker.running(target)?;
@@ -175,6 +190,41 @@ impl LocalWay {
         let refreshed = tokio::task::spawn_blocking(move || refresh::refresh(&folder, &program)).await;
         let failed = |why: String| unreachable(target, &format!("it cannot be given this program: {why}"));
         refreshed.map_err(|error| failed(error.to_string()))?.map_err(|error| failed(error.to_string()))
+    }
+}
+
+/// The way to a machine without SSH that is given another system.
+struct DirectRoad<'w> {
+    way: &'w LocalWay,
+    target: &'w Target,
+    config: &'w Config,
+    program: Program,
+}
+
+impl DirectRoad<'_> {
+    /// Found anew each time: the machine may have been rebooted.
+    fn direct(&self) -> Result<Arc<Direct>, TransportError> {
+        let direct = self.way.direct(self.target, Some(self.config))?;
+        direct.map(Arc::new).ok_or_else(|| unreachable(self.target, "it is reached by SSH by now"))
+    }
+}
+
+#[async_trait]
+impl Road for DirectRoad<'_> {
+    fn program(&self) -> &Program {
+        &self.program
+    }
+
+    async fn shared(&self) -> Result<Arc<dyn Bridge>, TransportError> {
+        Ok(self.direct()?)
+    }
+
+    async fn anew(&self) -> Result<Arc<dyn Remote>, TransportError> {
+        Ok(self.direct()?)
+    }
+
+    async fn outside(&self) -> Result<Option<Outside>, TransportError> {
+        Ok(None)
     }
 }
 
@@ -188,14 +238,32 @@ impl Transport for LocalWay {
     ) -> Result<Configured, TransportError> {
         target.needs(permit)?;
         self.refresh(target).await?;
+        let system = system_of(target, config)?;
         if let Some(direct) = self.direct(target, Some(config))? {
+            let what = What { config, treasury: &self.treasury, part: Part::Whole };
+            if let Some(system) = system {
+                let road = DirectRoad { way: self, target, config, program: Program::There(PROGRAM.into()) };
+                let rollout = Rollout {
+                    road: &road,
+                    target,
+                    what,
+                    limits: &self.limits,
+                    settings: &self.rollout,
+                    permit,
+                    deadline: Instant::now() + self.limits.configure,
+                };
+                return rollout.carry_out(system).await;
+            }
             let program = Program::There(PROGRAM.into());
             let deadline = Instant::now() + self.limits.configure;
             let work = Work::begin(&direct, program.argv(&["cancel"]));
-            let what = What { config, treasury: &self.treasury };
             let ended = push::configure(&direct, &program, target, what, &self.limits, deadline).await;
             work.end();
             return ended;
+        }
+        // A node on its way to another system may be rebooted by that, and what it says then is waited for.
+        if system.is_some() {
+            return self.ssh.configure(target, config, permit).await;
         }
         tokio::select! {
             configured = self.ssh.configure(target, config, permit) => configured,
@@ -212,6 +280,45 @@ impl Transport for LocalWay {
             None => self.ssh.settle(target, permit).await,
         }
     }
+}
+
+#[async_trait]
+impl Leaser for LocalWay {
+    async fn lease(
+        &self,
+        target: &Target,
+        claim: &LeaseClaim,
+        permit: &Permit,
+    ) -> Result<LeaseAnswer, TransportError> {
+        target.needs(permit)?;
+        match self.direct(target, None)? {
+            Some(direct) => self.holding(target, &direct, &there()).lease(claim).await,
+            None => self.ssh.lease(target, claim, permit).await,
+        }
+    }
+
+    async fn release(&self, target: &Target, claim: &str) -> Result<(), TransportError> {
+        match self.direct(target, None)? {
+            Some(direct) => self.holding(target, &direct, &there()).release(claim).await,
+            None => self.ssh.release(target, claim).await,
+        }
+    }
+}
+
+#[async_trait]
+impl Reverter for LocalWay {
+    async fn back(&self, target: &Target, permit: &Permit) -> Result<SwitchAnswer, TransportError> {
+        target.needs(permit)?;
+        match self.direct(target, None)? {
+            Some(direct) => self.holding(target, &direct, &there()).back(permit).await,
+            None => self.ssh.back(target, permit).await,
+        }
+    }
+}
+
+/// The program that every machine here has.
+fn there() -> Program {
+    Program::There(PROGRAM.into())
 }
 
 #[async_trait]

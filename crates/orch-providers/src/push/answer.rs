@@ -6,6 +6,7 @@ use orch_run::told::{failures, skipped};
 use orch_run::{Configured, Ended, Target, TransportError};
 use serde::de::DeserializeOwned;
 
+use super::Part;
 use super::program::NOT_FOUND;
 
 /// The exit code of a node that lacks secrets, and did nothing for want of them.
@@ -22,6 +23,7 @@ pub(super) fn configured(
     ended: &Ended,
     target: &Target,
     config: &Config,
+    part: Part,
 ) -> Result<Configured, TransportError> {
     let mut lines = ended.stdout.split(|byte| *byte == b'\n');
     let report: ApplyReport = first(&mut lines).ok_or_else(|| no_answer(ended, target))?;
@@ -33,7 +35,8 @@ pub(super) fn configured(
     if report.status == ApplyStatus::Failed {
         return Err(failed(what_failed(&report), with_stderr(failures(&report), ended)));
     }
-    if report.health.len() < config.role.health.len() {
+    // Whether it is healthy shows when its system runs.
+    if part == Part::Whole && report.health.len() < config.role.health.len() {
         let why = "it was configured, and did not say whether it is healthy".into();
         return Err(failed(why, tail(&ended.stderr)));
     }
@@ -64,6 +67,11 @@ pub(super) fn inspection(ended: &Ended, target: &Target) -> Result<Inspection, T
 pub(super) fn inventory(ended: &Ended, target: &Target) -> Result<Inventory, TransportError> {
     let mut lines = ended.stdout.split(|byte| *byte == b'\n');
     first(&mut lines).ok_or_else(|| no_answer(ended, target))
+}
+
+/// The first line of an output that is such an answer.
+pub(crate) fn said<T: DeserializeOwned>(ended: &Ended) -> Option<T> {
+    first(&mut ended.stdout.split(|byte| *byte == b'\n'))
 }
 
 /// The next line that is such an answer.
@@ -102,7 +110,7 @@ fn with_stderr(mut evidence: Vec<String>, ended: &Ended) -> Vec<String> {
 }
 
 /// The last lines of an output, fit to be shown.
-pub(super) fn tail(output: &[u8]) -> Vec<String> {
+pub(crate) fn tail(output: &[u8]) -> Vec<String> {
     let text = String::from_utf8_lossy(output);
     let lines: Vec<&str> = text.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
     let from = lines.len().saturating_sub(EVIDENCE);

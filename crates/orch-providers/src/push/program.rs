@@ -105,7 +105,7 @@ impl Program {
     }
 
     /// Runs it as root, and brings it there first where a run shows that it is missing.
-    pub(super) async fn run(
+    pub(crate) async fn run(
         &self,
         remote: &dyn Remote,
         target: &Target,

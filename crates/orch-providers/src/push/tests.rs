@@ -12,7 +12,7 @@ use orch_model::{
 use orch_run::{Configured, Ended, Progress, Target, TransportError, Treasury, TreasuryError};
 use uuid::Uuid;
 
-use super::{Binary, Limits, Program, What, configure, inspect};
+use super::{Binary, Limits, Part, Program, What, configure, inspect};
 use crate::remote::{Remote, RunAs};
 
 /// A node that gives these answers, one after the other, and keeps what it was asked.
@@ -39,7 +39,7 @@ impl Node {
     async fn configure(&self, program: &Program, config: &Config) -> Result<Configured, TransportError> {
         let deadline = tokio::time::Instant::now() + Duration::from_mins(1);
         let treasury: Arc<dyn Treasury> = Arc::new(Packer);
-        let what = What { config, treasury: &treasury };
+        let what = What { config, treasury: &treasury, part: Part::Whole };
         configure(self, program, &target(), what, &Limits::default(), deadline).await
     }
 }
@@ -111,7 +111,7 @@ fn ended(code: i32, stdout: &str) -> Ended {
     Ended { code: Some(code), stdout: stdout.into(), stderr: b"a last word\n".to_vec() }
 }
 
-fn config(spec: &str) -> Config {
+pub(crate) fn config(spec: &str) -> Config {
     let spec = format!("schema_version: 1\n{spec}\n");
     let manifest = "{ schema_version: 2, name: m, nodes: [ { name: web, type: vm, spec: base, preset: small, image: x } ] }";
     let sources = Sources::from_texts([
@@ -132,7 +132,7 @@ fn resource(kind: &str, name: &str) -> ResourceReport {
     ResourceReport { kind: kind.into(), name: name.into(), changed: false, skipped: None, detail: None }
 }
 
-fn report(config: &Config, resources: Vec<ResourceReport>, error: Option<&str>) -> ApplyReport {
+pub(crate) fn report(config: &Config, resources: Vec<ResourceReport>, error: Option<&str>) -> ApplyReport {
     ApplyReport {
         phase: "config".into(),
         status: if error.is_some() { ApplyStatus::Failed } else { ApplyStatus::Complete },

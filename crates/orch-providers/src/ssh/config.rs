@@ -84,13 +84,22 @@ fn proxy_command(words: &[&str]) -> String {
     format!("ProxyCommand {}", words.join(" "))
 }
 
-/// What holds for every hop. Nothing is taken from the user's own configuration, agent or known hosts.
+/// What holds for every hop. Nothing is taken from the user's own configuration or known hosts, and no agent asked but one that
+/// was named.
 fn everywhere(settings: &SshSettings) -> Result<String, String> {
+    let mut identity = path(&settings.identity)?;
+    for more in &settings.more_identities {
+        write!(identity, "\n    IdentityFile {}", path(more)?).expect("a string takes any text");
+    }
+    let (only, agent) = match &settings.agent {
+        None => ("yes", "none".to_owned()),
+        Some(socket) => ("no", path(socket)?),
+    };
     Ok(format!(
         "Host *
     IdentityFile {identity}
-    IdentitiesOnly yes
-    IdentityAgent none
+    IdentitiesOnly {only}
+    IdentityAgent {agent}
     BatchMode yes
     PreferredAuthentications publickey
     StrictHostKeyChecking yes
@@ -103,7 +112,6 @@ fn everywhere(settings: &SshSettings) -> Result<String, String> {
     ServerAliveCountMax {count}
     ControlPersist {idle}
 {kex}",
-        identity = path(&settings.identity)?,
         connect = settings.connect.as_secs().max(1),
         interval = settings.alive_interval.as_secs().max(1),
         count = settings.alive_count,

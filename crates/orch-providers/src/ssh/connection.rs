@@ -9,13 +9,15 @@ use openssh::{Child, ChildStdin, Error as SshError, Session, Stdio};
 use orch_model::Identity;
 use orch_run::{Ended, TransportError};
 use tokio::io::AsyncWriteExt as _;
+use tokio::process::Command;
 use tokio::time::Instant;
 
+use super::fresh;
 use super::master::Master;
 use super::quote;
 use super::refusal::{Refusal, chain};
 use crate::heard::Heard;
-use crate::remote::{Remote, RunAs};
+use crate::remote::{Bridge, Remote, RunAs};
 
 /// What `ssh` says where the server has no room for another program.
 const REFUSED: &str = "Session open refused";
@@ -46,16 +48,8 @@ impl Connection {
         self.master.way_in()
     }
 
-    /// The line for the login shell. `sudo` is followed by `env`, which says by its exit code that a program is not
-    /// there; `sudo` says so in words only.
     fn line(&self, argv: &[String], who: RunAs) -> Result<String, TransportError> {
-        let as_root: &[&str] =
-            if self.sudo && who == RunAs::Root { &["sudo", "-n", "--", "env", "--"] } else { &[] };
-        let words: Vec<&str> = argv.iter().map(String::as_str).collect();
-        // The program itself must be one, whatever stands in front of it.
-        let checked = quote::command(&words);
-        let line = checked.and_then(|_| quote::command(&[as_root, &words].concat()));
-        line.map_err(|why| Refusal::unusable(why).of(&self.node))
+        line(&self.node, self.sudo, argv, who)
     }
 
     /// Runs one line and waits for its end.
@@ -121,6 +115,31 @@ impl Remote for Connection {
         };
         tokio::time::timeout(limit, self.speak(&line, input)).await.map_err(late)?
     }
+}
+
+impl Bridge for Connection {
+    fn bridge(&self, argv: &[String]) -> Result<Command, TransportError> {
+        let (ssh, config, alias) = self.way_in();
+        let mut command = fresh::command(ssh, config);
+        command.args(["--", alias, &self.line(argv, RunAs::Root)?]);
+        Ok(command)
+    }
+}
+
+/// The line for the login shell. `sudo` is followed by `env`, which says by its exit code that a program is not
+/// there; `sudo` says so in words only.
+pub(super) fn line(
+    node: &Identity,
+    sudo: bool,
+    argv: &[String],
+    who: RunAs,
+) -> Result<String, TransportError> {
+    let as_root: &[&str] = if sudo && who == RunAs::Root { &["sudo", "-n", "--", "env", "--"] } else { &[] };
+    let words: Vec<&str> = argv.iter().map(String::as_str).collect();
+    // The program itself must be one, whatever stands in front of it.
+    let checked = quote::command(&words);
+    let line = checked.and_then(|_| quote::command(&[as_root, &words].concat()));
+    line.map_err(|why| Refusal::unusable(why).of(node))
 }
 
 /// Gives a program its input. One that does not want all of it is no error.

@@ -1,6 +1,7 @@
 //! The connections that are there: one for each hop, shared by everybody.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -49,6 +50,16 @@ impl Pool {
             there.map_err(|refusal| refusal.at_hop(&hop.alias))?;
         }
         self.shared(&roster, node, deadline, progress).await
+    }
+
+    /// The configuration that knows these hops, for an `ssh` that shares nothing with the connections here.
+    pub(super) fn known(&self, hops: &[Hop]) -> Result<PathBuf, Refusal> {
+        let roster = self.roster()?;
+        roster.know(hops)?;
+        let alias = &hops.last().expect("the roster knows no way without a hop").alias;
+        let files =
+            roster.files(alias).ok_or_else(|| Refusal::unusable(format!("`{alias}` is not known")))?;
+        Ok(files.config)
     }
 
     /// Lets go of every connection and removes every file of this run, whoever still uses them.

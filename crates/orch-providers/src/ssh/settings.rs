@@ -7,6 +7,7 @@ use std::time::Duration;
 use orch_run::{NoTreasury, Treasury};
 
 use crate::push::Limits;
+use crate::rollout::RolloutSettings;
 
 /// Where an [`Ssh`](super::Ssh) keeps its files, and how patient it is.
 #[derive(Clone)]
@@ -15,6 +16,10 @@ pub struct SshSettings {
     pub folder: PathBuf,
     /// The private key that opens the nodes.
     pub identity: PathBuf,
+    /// Other private keys that may open them.
+    pub more_identities: Vec<PathBuf>,
+    /// The socket of an SSH agent that is asked too, where one is.
+    pub agent: Option<PathBuf>,
     /// The `ssh` program.
     pub ssh: PathBuf,
     /// Where the nodes are. On this very computer nobody can record what is said, so the quick key exchange comes first:
@@ -44,6 +49,8 @@ pub struct SshSettings {
     pub treasury: Arc<dyn Treasury>,
     /// How long configuring, checking and looking may take.
     pub limits: Limits,
+    /// What is needed to give nodes another NixOS system.
+    pub rollout: RolloutSettings,
 }
 
 /// Where nodes are.
@@ -61,6 +68,8 @@ impl SshSettings {
         Self {
             folder,
             identity,
+            more_identities: Vec::new(),
+            agent: None,
             ssh: "ssh".into(),
             whereabouts: Whereabouts::Elsewhere,
             reach: Duration::from_mins(1),
@@ -75,6 +84,7 @@ impl SshSettings {
             channels: 8,
             treasury: NoTreasury::shared(),
             limits: Limits::default(),
+            rollout: RolloutSettings::default(),
         }
     }
 }

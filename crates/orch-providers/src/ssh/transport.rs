@@ -4,14 +4,17 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use orch_model::pull::Enrolment;
+use orch_model::system::{LeaseAnswer, LeaseClaim, SwitchAnswer};
 use orch_model::{Config, NodeKeys};
-use orch_run::{Configured, Enroller, Permit, Target, Transport, TransportError};
+use orch_run::{Configured, Enroller, Leaser, Permit, Reverter, Target, Transport, TransportError};
 use tokio::time::Instant;
 
 use super::client::Ssh;
 use super::connection::Connection;
+use super::road::SshRoad;
 use super::way::Way;
-use crate::push::{self, Program, What};
+use crate::push::{self, Part, Program, What};
+use crate::rollout::{Holding, Rollout, system_of};
 
 #[async_trait]
 impl Transport for Ssh {
@@ -26,6 +29,19 @@ impl Transport for Ssh {
         let deadline = Instant::now() + self.settings().limits.configure;
         target.needs(permit)?;
         let way = self.way(target).await?;
+        if let Some(system) = system_of(target, config)? {
+            let settings = self.settings();
+            let rollout = Rollout {
+                road: &SshRoad { ssh: self, target, program: way.program },
+                target,
+                what: What { config, treasury: &settings.treasury, part: Part::Whole },
+                limits: &settings.limits,
+                settings: &settings.rollout,
+                permit,
+                deadline,
+            };
+            return rollout.carry_out(system).await;
+        }
         let mut work = Work { ssh: self, program: &way.program, connection: None };
         let ended = self.push_until_answered(target, config, &way, &mut work, deadline).await;
         work.connection = None;
@@ -55,7 +71,42 @@ impl Enroller for Ssh {
     }
 }
 
+#[async_trait]
+impl Leaser for Ssh {
+    async fn lease(
+        &self,
+        target: &Target,
+        claim: &LeaseClaim,
+        permit: &Permit,
+    ) -> Result<LeaseAnswer, TransportError> {
+        target.needs(permit)?;
+        let way = self.way(target).await?;
+        let connection = self.reach_by(target, &way).await?;
+        self.holding(target, &way, &connection).lease(claim).await
+    }
+
+    async fn release(&self, target: &Target, claim: &str) -> Result<(), TransportError> {
+        let way = self.way(target).await?;
+        let connection = self.reach_by(target, &way).await?;
+        self.holding(target, &way, &connection).release(claim).await
+    }
+}
+
+#[async_trait]
+impl Reverter for Ssh {
+    async fn back(&self, target: &Target, permit: &Permit) -> Result<SwitchAnswer, TransportError> {
+        target.needs(permit)?;
+        let way = self.way(target).await?;
+        let connection = self.reach_by(target, &way).await?;
+        self.holding(target, &way, &connection).back(permit).await
+    }
+}
+
 impl Ssh {
+    fn holding<'h>(&'h self, target: &'h Target, way: &'h Way, remote: &'h Connection) -> Holding<'h> {
+        Holding { remote, program: &way.program, target, limits: &self.settings().rollout.limits }
+    }
+
     async fn push_until_answered(
         &self,
         target: &Target,
@@ -70,7 +121,7 @@ impl Ssh {
             let connection = Arc::new(self.reach_by(target, way).await?);
             work.connection = Some(Arc::clone(&connection));
             let (program, limits) = (&way.program, &settings.limits);
-            let what = What { config, treasury: &settings.treasury };
+            let what = What { config, treasury: &settings.treasury, part: Part::Whole };
             let ended = push::configure(&*connection, program, target, what, limits, deadline).await;
             match ended {
                 Err(error) if error.is_passing() && Instant::now() + wait < deadline => {

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
+use orch_node::init::OWN_STORE;
 use orch_node::pull::{ENROLMENT, UNIT_NAME, unit};
 use rustix::thread::CapabilitySet;
 
@@ -17,6 +18,7 @@ use super::super::child;
 use super::super::image::INITS;
 use super::super::machine::Standing;
 use super::super::record::{Folder, Record};
+use super::super::seed::shares_store;
 use super::accounts::{self, Keys};
 use super::identity;
 use super::root::{Root, assemble};
@@ -37,6 +39,8 @@ pub(crate) fn init(folder: &Folder, uplink: &Path, standing: Standing) -> Result
     let enrolment = folder.enrolment().exists().then(|| fs::read(folder.enrolment())).transpose();
     let enrolment = enrolment.doing("read what it fetches its configuration with")?;
     let program = program(&record)?;
+    // Asked before this machine's own paths are out of sight.
+    let has_own_store = record.shares_programs && !shares_store();
     let root = Root {
         path: folder.root(),
         disk: folder.disk().exists().then(|| folder.disk()),
@@ -48,6 +52,9 @@ pub(crate) fn init(folder: &Folder, uplink: &Path, standing: Standing) -> Result
     let own = if record.shares_programs { None } else { Some(own_init()?) };
     if let Some(enrolment) = &enrolment {
         enrol(enrolment, &record).doing("give it what it fetches its configuration with")?;
+    }
+    if has_own_store {
+        fs::write(OWN_STORE, "").doing("say that its store is its own")?;
     }
     settle(&record, standing, host_key.as_deref())?;
     drop_powers()?;

@@ -16,7 +16,7 @@ use rustix::mount::{
 };
 
 use super::super::machine::{Standing, program};
-use super::super::seed::{BELONGINGS, PROGRAMS};
+use super::super::seed::shared;
 use super::{BootError, Doing, Need, PROGRAM, RUN, UPLINK};
 
 /// What a root is made of.
@@ -64,7 +64,7 @@ fn mount_disk(disk: &Path, to: &Path) -> Result<(), BootError> {
 
 /// Shares this machine's programs, which cannot be changed from there.
 fn share(to: &Path) -> Result<(), BootError> {
-    for name in PROGRAMS.iter().chain(&BELONGINGS) {
+    for name in shared() {
         let from = Path::new("/").join(name);
         let is_folder = fs::symlink_metadata(&from).is_ok_and(|about| about.is_dir());
         if is_folder {

@@ -1,0 +1,126 @@
+//! Which system a node boots next, as its boot loader says it.
+//!
+//! Where there is no loader whose settings are known, the profile decides: so it is on machines in namespaces.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::places::{Places, resolve};
+
+/// Where boot loaders have their settings. The EFI system partition may be mounted at either.
+const BOOTS: [&str; 3] = ["/boot", "/efi", "/boot/efi"];
+
+/// The system that is booted next; nothing where that cannot be told.
+pub(super) fn boot_default(places: &Places) -> Option<String> {
+    let boots = BOOTS.map(|boot| places.at(boot));
+    for boot in &boots {
+        if let Ok(settings) = fs::read_to_string(boot.join("loader/loader.conf")) {
+            return by_systemd_boot(places, boot, &settings);
+        }
+        if let Ok(menu) = fs::read_to_string(boot.join("grub/grub.cfg")) {
+            return by_grub(&menu);
+        }
+        if let Ok(menu) = fs::read_to_string(boot.join("extlinux/extlinux.conf")) {
+            return by_extlinux(&menu);
+        }
+    }
+    resolve(&places.profile())
+}
+
+fn by_systemd_boot(places: &Places, boot: &Path, settings: &str) -> Option<String> {
+    let name = settings.lines().find_map(|line| word_after(line, "default"))?;
+    let name = name.strip_suffix(".conf").or_else(|| name.strip_suffix(".efi")).unwrap_or(name);
+    if let Some(entry) = entry(&boot.join("loader/entries"), name) {
+        return fs::read_to_string(entry).ok()?.lines().find_map(init_of);
+    }
+    // An image that holds kernel and settings in one: its name tells the generation.
+    let number = name.strip_prefix("nixos-generation-")?.split(|c: char| !c.is_ascii_digit()).next()?;
+    resolve(&places.profiles().join(format!("system-{number}-link")))
+}
+
+/// The file of an entry. Its name may end with how often it is still tried.
+fn entry(folder: &Path, name: &str) -> Option<PathBuf> {
+    let is_it = |path: &PathBuf| {
+        let stem = path.file_stem().and_then(|stem| stem.to_str());
+        stem.is_some_and(|stem| stem == name || stem.split_once('+').is_some_and(|(stem, _)| stem == name))
+    };
+    fs::read_dir(folder).ok()?.flatten().map(|entry| entry.path()).find(is_it)
+}
+
+/// The entry at the number that is the default; NixOS has the default system first.
+fn by_grub(menu: &str) -> Option<String> {
+    let default = menu.lines().filter_map(|line| line.trim().strip_prefix("set default="));
+    let number: usize = default.map(|value| value.trim_matches('"')).find_map(|value| value.parse().ok())?;
+    let entries: Vec<&str> = menu.split("\nmenuentry ").skip(1).collect();
+    entries.get(number)?.lines().find_map(init_of)
+}
+
+fn by_extlinux(menu: &str) -> Option<String> {
+    let name = menu.lines().find_map(|line| word_after(line, "DEFAULT"))?;
+    let mut lines = menu.lines().skip_while(|line| word_after(line, "LABEL") != Some(name)).skip(1);
+    lines.by_ref().take_while(|line| word_after(line, "LABEL").is_none()).find_map(init_of)
+}
+
+fn word_after<'a>(line: &'a str, key: &str) -> Option<&'a str> {
+    let mut words = line.split_whitespace();
+    words.next().filter(|word| *word == key).and_then(|_| words.next())
+}
+
+/// The system whose init a line of kernel parameters names.
+fn init_of(line: &str) -> Option<String> {
+    let init = line.split_whitespace().find_map(|word| word.strip_prefix("init="))?;
+    init.strip_suffix("/init").map(String::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::node::Node;
+
+    fn check(files: &[(&str, &str)], wanted: Option<&str>) {
+        let root = tempfile::tempdir().unwrap();
+        for (path, text) in files {
+            let path = root.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        let places = Places::of(&Node::at(root.path()).unwrap());
+        assert_eq!(boot_default(&places).as_deref(), wanted, "{files:?}");
+    }
+
+    #[test]
+    fn what_a_boot_loader_says_is_understood() {
+        let entry = "title NixOS\nlinux /EFI/x.efi\noptions init=/nix/store/a-nixos/init loglevel=4\n";
+        let other = "options init=/nix/store/b-nixos/init\n";
+        for (name, default) in [
+            ("nixos-generation-7.conf", "nixos-generation-7.conf"),
+            ("nixos-generation-7+2-1.conf", "nixos-generation-7.conf"),
+            ("nixos-generation-7.conf", "nixos-generation-7"),
+        ] {
+            let entry_path = format!("boot/loader/entries/{name}");
+            let conf = format!("timeout 5\ndefault {default}\nconsole-mode keep\n");
+            check(
+                &[
+                    ("boot/loader/loader.conf", &conf),
+                    (&entry_path, entry),
+                    ("boot/loader/entries/nixos-generation-70.conf", other),
+                ],
+                Some("/nix/store/a-nixos"),
+            );
+        }
+        let grub = "if [ ${next_entry} ] ; then\n  set default=\"${next_entry}\"\nelse\n  set default=\"1\"\nfi\n\
+                    menuentry \"A\" --class nixos {\n  linux /k init=/nix/store/a-nixos/init x\n}\n\
+                    menuentry \"B\" --class nixos {\n  linux /k init=/nix/store/b-nixos/init x\n}\n";
+        check(&[("boot/grub/grub.cfg", grub)], Some("/nix/store/b-nixos"));
+        let extlinux = "DEFAULT nixos-default\nLABEL nixos-old\n  APPEND init=/nix/store/b-nixos/init\n\
+                        LABEL nixos-default\n  LINUX ../k\n  APPEND init=/nix/store/a-nixos/init x\n";
+        check(&[("boot/extlinux/extlinux.conf", extlinux)], Some("/nix/store/a-nixos"));
+    }
+
+    #[test]
+    fn what_cannot_be_told_is_not_guessed() {
+        check(&[], None);
+        check(&[("boot/loader/loader.conf", "default nixos-*\n")], None);
+        check(&[("boot/grub/grub.cfg", "set default=\"saved\"\n")], None);
+    }
+}

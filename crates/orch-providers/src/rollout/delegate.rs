@@ -1,0 +1,208 @@
+//! Rollouts that the user's own programs do: `nixos-rebuild`, and `nixos-anywhere` for a machine without NixOS.
+//!
+//! They are run by their argv with the way that orch knows, and are believed in nothing: what is told is what was read of
+//! the node afterwards.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::Duration;
+
+use orch_model::StorePath;
+use orch_model::system::{SystemQuestion, SystemView};
+use orch_run::{TransportError, withhold};
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::process::{Child, Command};
+use tokio::time::Instant;
+
+use super::{Rollout, judge};
+
+/// How many of the last lines of a program are kept.
+const LINES: usize = 12;
+
+/// How a node is gone to by a program that is not ours.
+#[derive(Debug, Clone)]
+pub(crate) struct Outside {
+    /// The configuration of `ssh` that knows it.
+    pub(crate) config: PathBuf,
+    /// The name by which that knows it.
+    pub(crate) alias: String,
+    /// The account.
+    pub(crate) user: String,
+    /// Its address, where no other machine is on the way.
+    pub(crate) address: Option<String>,
+    /// The port of its SSH server.
+    pub(crate) port: u16,
+    /// The private key.
+    pub(crate) identity: PathBuf,
+}
+
+/// A program that does it.
+pub(super) struct Tool {
+    pub(super) name: &'static str,
+    args: Vec<OsString>,
+    environment: Option<(&'static str, OsString)>,
+    /// What to do where it fails as a whole.
+    hint: &'static str,
+}
+
+impl Tool {
+    /// `nixos-rebuild switch` with a system that was built here. `sudo` is what it needs on the node.
+    pub(super) fn rebuild(way: &Outside, system: &StorePath, substitutes: bool) -> Result<Self, String> {
+        let config = way.config.to_str().filter(|path| !path.contains(char::is_whitespace));
+        // Nix takes these options apart at every blank.
+        let config = config.ok_or("`NIX_SSHOPTS` cannot name a configuration whose path has blanks in it")?;
+        let mut args: Vec<OsString> =
+            ["switch", "--no-reexec", "--store-path", system.as_str()].map(Into::into).into();
+        args.extend(["--target-host".into(), way.alias.clone().into()]);
+        if way.user != "root" {
+            args.push("--sudo".into());
+        }
+        if substitutes {
+            args.push("--use-substitutes".into());
+        }
+        Ok(Self {
+            name: "nixos-rebuild",
+            args,
+            environment: Some(("NIX_SSHOPTS", format!("-F {config}").into())),
+            hint: "it must know `--store-path`, as that of NixOS 25.11 does",
+        })
+    }
+
+    /// `nixos-anywhere` with a system and the script for its disks.
+    pub(super) fn anywhere(way: &Outside, disks: &StorePath, system: &StorePath) -> Result<Self, String> {
+        let address = way.address.as_ref();
+        let address =
+            address.ok_or("`nixos-anywhere` is not taken through other machines; give it another way")?;
+        let args = ["--store-paths", disks.as_str(), system.as_str(), "--copy-host-keys"].map(Into::into);
+        let mut args: Vec<OsString> = args.into();
+        args.extend(["-i".into(), way.identity.clone().into()]);
+        args.extend(["-p", &way.port.to_string()].map(Into::into));
+        args.extend(["--target-host".into(), format!("{}@{address}", way.user).into()]);
+        Ok(Self { name: "nixos-anywhere", args, environment: None, hint: "run it by hand to see more" })
+    }
+
+    /// Runs it to its end within a limit. In words, how it failed, and its last lines.
+    async fn run(&self, tell: impl Fn(&str), limit: Duration) -> Result<(), (String, Vec<String>)> {
+        let name = self.name;
+        let absent = |error| (format!("`{name}` cannot be run here: {error}"), Vec::new());
+        let mut child = self.start().map_err(absent)?;
+        let mut last: Vec<String> = Vec::new();
+        let said = child.stderr.take();
+        let ended = tokio::time::timeout(limit, async {
+            if let Some(said) = said {
+                let mut lines = BufReader::new(said).lines();
+                while let Ok(Some(line)) = lines.next_line().await {
+                    let line = orch_model::printable(&line).into_owned();
+                    tell(&line);
+                    last.push(line);
+                    if last.len() > LINES {
+                        last.remove(0);
+                    }
+                }
+            }
+            child.wait().await
+        });
+        match ended.await {
+            Ok(Ok(status)) if status.success() => Ok(()),
+            Ok(Ok(status)) => Err((format!("`{name}` failed ({status}); {}", self.hint), last)),
+            Ok(Err(error)) => Err((format!("`{name}` was lost: {error}"), last)),
+            Err(_) => Err((format!("`{name}` took longer than {limit:?}"), last)),
+        }
+    }
+
+    fn start(&self) -> std::io::Result<Child> {
+        let mut command = Command::new(self.name);
+        withhold(command.as_std_mut());
+        command.args(&self.args).envs(self.environment.clone());
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        command.process_group(0).kill_on_drop(true).spawn()
+    }
+}
+
+impl Rollout<'_> {
+    /// Has `nixos-rebuild` do it, and reads what came of it.
+    pub(super) async fn rebuild(
+        &self,
+        view: &SystemView,
+        system: &StorePath,
+    ) -> Result<Vec<String>, TransportError> {
+        let tool = self.outside().await.and_then(|way| {
+            Tool::rebuild(&way, system, view.substitutes).map_err(|why| self.failed(why, Vec::new()))
+        })?;
+        self.delegated(&tool, system, self.settings.limits.activate).await
+    }
+
+    /// Has `nixos-anywhere` install NixOS on a machine that has none, and reads what came of it.
+    pub(super) async fn install(&self, system: &StorePath) -> Result<Vec<String>, TransportError> {
+        let refuse = |why: String| self.failed(why, Vec::new());
+        let disks = self.settings.systems.disks(system).ok_or_else(|| {
+            refuse(
+                "its modules do not say what its disks are to be: `system.build.diskoScript` is missing"
+                    .into(),
+            )
+        })?;
+        let way = self.outside().await?;
+        let tool = Tool::anywhere(&way, &disks, system).map_err(refuse)?;
+        self.delegated(&tool, system, self.settings.limits.reboot).await
+    }
+
+    async fn outside(&self) -> Result<Outside, TransportError> {
+        let way = self.road.outside().await?;
+        way.ok_or_else(|| {
+            self.failed("programs of others reach it by SSH only, and it has none".into(), Vec::new())
+        })
+    }
+
+    /// Runs a program for as long as there is time, and reads the node until it is what was asked for or `patience` is over.
+    async fn delegated(
+        &self,
+        tool: &Tool,
+        system: &StorePath,
+        patience: Duration,
+    ) -> Result<Vec<String>, TransportError> {
+        self.say(&format!("`{}` is at it", tool.name));
+        let progress = &self.target.progress;
+        let ran = tool.run(|line| progress.say(line), self.left()).await;
+        let patience = if ran.is_ok() { patience.min(self.left()) } else { Duration::ZERO };
+        match (ran, self.read_until(system, Instant::now() + patience).await) {
+            (Ok(()), Ok(view)) if judge::is_on(&view, system) => Ok(vec![judge::read(&view)]),
+            (Ok(()), Ok(view)) => {
+                let why = format!(
+                    "`{}` called it done, but that is not what was read: {}",
+                    tool.name,
+                    judge::read(&view)
+                );
+                Err(self.failed(why, Vec::new()))
+            }
+            (Ok(()), Err(error)) => {
+                let why =
+                    format!("`{}` called it done, and the node could not be read since: {error}", tool.name);
+                Err(self.failed(why, error.evidence().to_vec()))
+            }
+            (Err((why, evidence)), Ok(view)) => {
+                Err(self.failed(format!("{why}; {}", judge::read(&view)), evidence))
+            }
+            (Err((why, evidence)), Err(error)) => {
+                Err(self.failed(format!("{why}; the node could not be read since: {error}"), evidence))
+            }
+        }
+    }
+
+    /// Reads the node over a new connection, again and again while it is not what was asked for and there is time.
+    async fn read_until(&self, system: &StorePath, deadline: Instant) -> Result<SystemView, TransportError> {
+        loop {
+            let read = async {
+                let node = self.road.anew().await?;
+                let limit = self.settings.limits.answer;
+                self.asking(&*node).about(&["system", "look"], &SystemQuestion::default(), limit).await
+            };
+            let read: Result<SystemView, TransportError> = read.await;
+            let is_done = read.as_ref().is_ok_and(|view| judge::is_on(view, system));
+            if is_done || Instant::now() + self.settings.limits.pause >= deadline {
+                return read;
+            }
+            tokio::time::sleep(self.settings.limits.pause).await;
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! A node that is a list of answers, and a store that has everything.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use orch_model::system::{RolloutPhase, RolloutRecord, SwitchAnswer, SystemView};
+use orch_model::{Config, Mode, StorePath};
+use orch_nix::Member;
+use orch_run::{
+    Configured, Ended, HostLocks, NoTreasury, Permit, Progress, RunId, StateDir, Target, TransportError,
+};
+use tokio::process::Command;
+use tokio::time::Instant;
+use uuid::Uuid;
+
+use super::super::{NoSystem, Outside, Road, Rollout, RolloutLimits, RolloutSettings, Systems};
+use crate::push::tests::report;
+use crate::push::{Limits, Part, Program, What};
+use crate::remote::{Bridge, Remote, RunAs};
+
+pub(super) const NEW: &str = "/nix/store/11111111111111111111111111111111-nixos-system-new";
+pub(super) const OLD: &str = "/nix/store/00000000000000000000000000000000-nixos-system-old";
+
+pub(super) fn path(text: &str) -> StorePath {
+    text.parse().unwrap()
+}
+
+/// What a node answers to each kind of question; the last answer is given again and again.
+#[derive(Default)]
+pub(super) struct Script {
+    pub(super) answers: Mutex<BTreeMap<&'static str, VecDeque<Result<Ended, &'static str>>>>,
+    asked: Mutex<Vec<String>>,
+}
+
+#[derive(Clone, Default)]
+pub(super) struct Node(pub(super) Arc<Script>);
+
+impl Node {
+    pub(super) fn on(self, question: &'static str, answer: Ended) -> Self {
+        self.0.answers.lock().unwrap().entry(question).or_default().push_back(Ok(answer));
+        self
+    }
+
+    pub(super) fn not_on(self, question: &'static str, why: &'static str) -> Self {
+        self.0.answers.lock().unwrap().entry(question).or_default().push_back(Err(why));
+        self
+    }
+
+    pub(super) fn asked(&self) -> Vec<String> {
+        self.0.asked.lock().unwrap().clone()
+    }
+
+    fn answer(&self, argv: &[String]) -> Result<Ended, TransportError> {
+        let question = if argv[1] == "system" { argv[2].clone() } else { push_of(argv) };
+        self.0.asked.lock().unwrap().push(question.clone());
+        let mut answers = self.0.answers.lock().unwrap();
+        let list = answers.get_mut(question.as_str()).unwrap_or_else(|| panic!("asked `{question}`"));
+        let answer = if list.len() > 1 { list.pop_front().unwrap() } else { list[0].clone() };
+        answer.map_err(|why| TransportError::Unreachable {
+            node: "m.web@father".parse().unwrap(),
+            why: why.into(),
+            evidence: Vec::new(),
+        })
+    }
+
+    pub(super) async fn roll_out(&self) -> Result<Configured, TransportError> {
+        self.roll_out_with(RolloutLimits { earlier: Duration::ZERO, ..quick() }).await
+    }
+
+    pub(super) async fn roll_out_with(&self, limits: RolloutLimits) -> Result<Configured, TransportError> {
+        let (config, target, treasury) = (config(), target(), NoTreasury::shared());
+        let settings = RolloutSettings { systems: Arc::new(Store), limits };
+        let road = Straight { node: self.clone(), program: Program::There("/bin/orch-node".into()) };
+        let folder = tempfile::tempdir().unwrap();
+        let permit = permit(folder.path());
+        let rollout = Rollout {
+            road: &road,
+            target: &target,
+            what: What { config: &config, treasury: &treasury, part: Part::Whole },
+            limits: &Limits::default(),
+            settings: &settings,
+            permit: &permit,
+            deadline: Instant::now() + Duration::from_mins(10),
+        };
+        rollout.carry_out(&path(NEW)).await
+    }
+}
+
+fn push_of(argv: &[String]) -> String {
+    let is_before = argv.iter().any(|word| word == "--before-system");
+    if is_before { "push-before".into() } else { argv[1].clone() }
+}
+
+pub(super) fn quick() -> RolloutLimits {
+    RolloutLimits { pause: Duration::from_millis(1), ..RolloutLimits::default() }
+}
+
+fn permit(folder: &std::path::Path) -> Permit {
+    let state = StateDir::locate(Some(folder)).unwrap();
+    let hosts = BTreeSet::from(["father".parse().unwrap()]);
+    let locks = HostLocks::take(&state, &"home".parse().unwrap(), &hosts, &RunId::new(), "config m");
+    Permit::under(locks.unwrap())
+}
+
+#[async_trait]
+impl Remote for Node {
+    async fn run(&self, argv: &[String], _: RunAs, _: &[u8], _: Duration) -> Result<Ended, TransportError> {
+        self.answer(argv)
+    }
+}
+
+impl Bridge for Node {
+    fn bridge(&self, argv: &[String]) -> Result<Command, TransportError> {
+        let ended = self.answer(argv)?;
+        let mut command = Command::new(if ended.code == Some(0) { "cat" } else { "false" });
+        command.kill_on_drop(true);
+        Ok(command)
+    }
+}
+
+struct Straight {
+    node: Node,
+    program: Program,
+}
+
+#[async_trait]
+impl Road for Straight {
+    fn program(&self) -> &Program {
+        &self.program
+    }
+
+    async fn shared(&self) -> Result<Arc<dyn Bridge>, TransportError> {
+        Ok(Arc::new(self.node.clone()))
+    }
+
+    async fn anew(&self) -> Result<Arc<dyn Remote>, TransportError> {
+        self.node.0.asked.lock().unwrap().push("anew".into());
+        Ok(Arc::new(self.node.clone()))
+    }
+
+    async fn outside(&self) -> Result<Option<Outside>, TransportError> {
+        Ok(None)
+    }
+}
+
+/// A store that has everything.
+struct Store;
+
+#[async_trait]
+impl Systems for Store {
+    async fn holds(&self, _: &StorePath) -> bool {
+        true
+    }
+
+    async fn ready(&self, _: &StorePath, _: &Progress, _: Duration) -> Result<(), NoSystem> {
+        Ok(())
+    }
+
+    async fn closure(&self, system: &StorePath) -> Result<Vec<Member>, NoSystem> {
+        Ok(vec![Member { path: system.clone(), bytes: 1_000_000 }])
+    }
+
+    fn export(&self, paths: &[StorePath]) -> Command {
+        let mut command = Command::new("echo");
+        command.args(paths.iter().map(StorePath::as_str));
+        command
+    }
+
+    fn platform(&self, _: &StorePath) -> Option<String> {
+        Some("x86_64-linux".into())
+    }
+
+    fn disks(&self, _: &StorePath) -> Option<StorePath> {
+        None
+    }
+}
+
+pub(super) fn config() -> Config {
+    crate::push::tests::config("nixos: { modules: [./hosts/web] }").with_system(path(NEW))
+}
+
+fn target() -> Target {
+    let identity = "m.web@father".parse().unwrap();
+    Target { identity, uuid: Uuid::nil(), mode: Mode::Push, progress: Progress::to_nobody() }
+}
+
+pub(super) fn json(value: &impl serde::Serialize) -> Ended {
+    let stdout = serde_json::to_vec(value).unwrap();
+    Ended { code: Some(0), stdout, stderr: Vec::new() }
+}
+
+pub(super) fn refusal(code: i32, words: &str) -> Ended {
+    Ended { code: Some(code), stdout: Vec::new(), stderr: words.into() }
+}
+
+pub(super) fn view(runs: &str, boots: &str) -> SystemView {
+    SystemView {
+        platform: "x86_64-linux".into(),
+        nix: Some("2.8.0".into()),
+        running: Some(runs.into()),
+        booted: Some(OLD.into()),
+        boot_default: Some(boots.into()),
+        missing: Vec::new(),
+        free: 1 << 30,
+        substitutes: false,
+        lease: None,
+        rollout: None,
+    }
+}
+
+pub(super) fn record(phase: RolloutPhase) -> RolloutRecord {
+    RolloutRecord {
+        id: "x".into(),
+        run: "another".into(),
+        system: path(NEW),
+        previous: Some(OLD.into()),
+        previous_default: Some(OLD.into()),
+        phase,
+        why: None,
+        evidence: vec!["unit nginx failed".into()],
+        reboot_needed: Vec::new(),
+        since: "2026-01-07T10:30:00Z".into(),
+    }
+}
+
+pub(super) fn answer(phase: RolloutPhase, view: SystemView) -> SwitchAnswer {
+    SwitchAnswer { record: record(phase), view, watched: true, unhealthy: Vec::new() }
+}
+
+pub(super) fn applied() -> Ended {
+    json(&report(&config(), Vec::new(), None))
+}
