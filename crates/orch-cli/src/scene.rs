@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use orch_model::{Fleet, HostName, Identity, Scope, parse, resolve};
+use orch_model::{Fleet, HostName, HostRequest, Identity, Scope, parse, resolve, resolve_hosts};
 use orch_plan::{Goal, HostView, Observed, Plan, Selection, Verb};
 use orch_providers::{Base, Ground, GroundError, Preflight};
+use orch_run::load;
 use orch_run::status::minding_drift;
 use orch_run::treasury::{judge_hosts, judge_readers, minding_readers};
 use orch_run::{SiteTreasury, StateDir, Treasury, TreasuryError, know_secrets, observe, picked};
@@ -37,6 +38,8 @@ pub(crate) struct Scene {
     identities: Identities,
     /// A manifest from elsewhere.
     manifest_file: Option<PathBuf>,
+    /// Whether its nodes are the hosts themselves.
+    is_of_hosts: bool,
 }
 
 /// Those who speak to hosts, and the hosts that nobody can speak to.
@@ -66,7 +69,27 @@ impl Scene {
         let treasury = Arc::new(SiteTreasury::new(Vault::new(&absolute(&root), identities.clone())));
         let base = base_with(cli, &root, treasury.clone())?;
         let manifest_file = manifest.manifest_file.as_deref().map(absolute);
-        Ok(Self { fleet, sealed: Vec::new(), base, treasury, identities, manifest_file })
+        Ok(Self { fleet, sealed: Vec::new(), base, treasury, identities, manifest_file, is_of_hosts: false })
+    }
+
+    /// Reads the site and finds out what is meant by hosts that are nodes themselves.
+    pub(crate) fn of_hosts(cli: &Cli, hosts: &[HostName], pace: &Pace) -> Result<Self, Failure> {
+        let root = site::root(cli)?;
+        let hosts: BTreeSet<HostName> = hosts.iter().cloned().collect();
+        let has_module = |name: &&HostName| root.join(format!("hosts/{name}/default.nix")).is_file();
+        let with_module = hosts.iter().filter(has_module).cloned().collect();
+        let sources = load::site(&root)?;
+        let catalog = parse(&sources, Scope::Hosts(&hosts))?;
+        output::warn(catalog.warnings());
+        let mut fleet = resolve_hosts(&catalog, &HostRequest { hosts, with_module })?;
+        if let Some(parallelism) = pace.parallelism {
+            fleet.settings.parallelism = parallelism.into();
+        }
+        let identities = Identities::of_process();
+        let treasury = Arc::new(SiteTreasury::new(Vault::new(&absolute(&root), identities.clone())));
+        let base = base_with(cli, &root, treasury.clone())?;
+        let (sealed, manifest_file) = (Vec::new(), None);
+        Ok(Self { fleet, sealed, base, treasury, identities, manifest_file, is_of_hosts: true })
     }
 
     /// Opens every secret of the nodes that are meant, so that it is known by what each is known again. What cannot be had
@@ -78,7 +101,8 @@ impl Scene {
         self.sealed = know_secrets(&mut self.fleet, vault, |node| meant.contains(node));
         let hosts: BTreeSet<&HostName> = meant.iter().map(|node| &node.host).collect();
         // What stands in for a host is opened by something else.
-        let is_spoken_to = |host: &HostName| hosts.contains(host) && self.base.steads.is_none();
+        let is_spoken_to =
+            |host: &HostName| hosts.contains(host) && self.base.steads.is_none() && !self.is_of_hosts;
         self.sealed.extend(judge_hosts(&self.fleet, vault, is_spoken_to));
         self.sealed.extend(judge_readers(&self.fleet, vault, |node| meant.contains(node)));
         Ok(self)
@@ -131,7 +155,11 @@ impl Scene {
 
     /// Finds those who speak to the hosts. A host that nobody can speak to is set aside.
     pub(crate) fn reach(&self) -> Reach {
-        let (ground, mute) = Ground::of(&self.fleet, &self.base);
+        let (ground, mute) = if self.is_of_hosts {
+            Ground::of_hosts(&self.fleet, &self.base)
+        } else {
+            Ground::of(&self.fleet, &self.base)
+        };
         Reach { ground, mute }
     }
 }
