@@ -20,7 +20,9 @@ let
     if asked.version or null == 1 then
       asked
     else
-      throw "`${baseNameOf input}` is of version ${builtins.toJSON (asked.version or null)}, and this library reads version 1";
+      throw "`${baseNameOf input}` is of version ${
+        builtins.toJSON (asked.version or null)
+      }, and this library reads version 1";
 
   from = import ./nixpkgs.nix {
     inherit nixpkgs;

@@ -19,13 +19,12 @@ let
       modules ? [ ],
       # Arguments for modules, known before their imports are.
       specialArgs ? { },
-      # What every instance of nixpkgs has. Nodes that add nothing to it share one.
-      config ? { },
+      # Overlays of all nodes. Nodes that add none of their own, and agree on system and config, share one nixpkgs.
       overlays ? [ ],
     }:
     let
       evalConfig = import (nixpkgs + "/nixos/lib/eval-config.nix");
-      shared = instances { inherit nixpkgs config overlays; };
+      shared = instances { inherit nixpkgs overlays; };
       evaluateOne =
         identity: node:
         evalConfig {
@@ -51,7 +50,12 @@ let
     {
       inherit config pkgs;
       inherit (config.system.build) toplevel;
-      inherit (config.orch) health secrets tags deploy;
+      inherit (config.orch)
+        health
+        secrets
+        tags
+        deploy
+        ;
       system = pkgs.stdenv.hostPlatform.system;
     };
 
@@ -60,7 +64,12 @@ let
   plain = node: {
     drvPath = builtins.unsafeDiscardStringContext node.toplevel.drvPath;
     toplevel = builtins.unsafeDiscardStringContext node.toplevel.outPath;
-    inherit (node) system health secrets tags;
+    inherit (node)
+      system
+      health
+      secrets
+      tags
+      ;
   };
 
   # A site as Nix code sees it. Every kind of file may be given as a folder, or as a set by name:
@@ -79,18 +88,22 @@ let
       fleet ? null,
       modules ? [ ],
       specialArgs ? { },
-      config ? { },
       overlays ? [ ],
     }:
     let
-      resolved =
-        if fleet == null then
-          { nodes = { }; }
-        else
-          builtins.fromJSON (builtins.readFile fleet);
+      resolved = if fleet == null then { nodes = { }; } else builtins.fromJSON (builtins.readFile fleet);
       given = {
-        inherit nixpkgs modules specialArgs config overlays;
-        site = if site != null then site else resolved.site or (throw "mkFleet needs `site`, the folder of the site, or a `fleet`");
+        inherit
+          nixpkgs
+          modules
+          specialArgs
+          overlays
+          ;
+        site =
+          if site != null then
+            site
+          else
+            resolved.site or (throw "mkFleet needs `site`, the folder of the site, or a `fleet`");
       };
 
       # `host.father@father`, as orch calls a host that is deployed itself.
@@ -141,7 +154,10 @@ let
         ) (builtins.attrNames known)
       ) value.nodes;
     in
-    if missing == [ ] then value else throw "manifest `${manifest}`: ${builtins.concatStringsSep "; " missing}";
+    if missing == [ ] then
+      value
+    else
+      throw "manifest `${manifest}`: ${builtins.concatStringsSep "; " missing}";
 in
 {
   inherit evaluate mkFleet plain;

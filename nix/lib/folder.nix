@@ -22,7 +22,9 @@ let
   files =
     folder:
     let
-      listed = lib.filterAttrs (file: kind: kind != "directory" && stem file != null) (builtins.readDir folder);
+      listed = lib.filterAttrs (file: kind: kind != "directory" && stem file != null) (
+        builtins.readDir folder
+      );
     in
     lib.mapAttrs' (file: _: lib.nameValuePair (builtins.head (stem file)) (folder + "/${file}")) listed;
 

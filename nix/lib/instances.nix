@@ -6,21 +6,20 @@
 {
   # The folder.
   nixpkgs,
-  # What every instance has.
-  config ? { },
+  # Overlays of all nodes. That they are the same is known by their being given here; two functions cannot be compared.
   overlays ? [ ],
 }:
 
 let
   # Where text becomes a value once, whoever asks: a tree of all texts, of which only the ways that were gone exist. So no node's
   # wish has to be known for another's to be fulfilled, and a node that cannot be evaluated is in nobody's way.
-  remember =
-    make: text:
-    {
-      value = make text;
-      next = lib.genAttrs alphabet (letter: remember make (text + letter));
-    };
-  recall = tree: text: (builtins.foldl' (at: letter: at.next.${letter}) tree (lib.stringToCharacters text)).value;
+  remember = make: text: {
+    value = make text;
+    next = lib.genAttrs alphabet (letter: remember make (text + letter));
+  };
+  recall =
+    tree: text:
+    (builtins.foldl' (at: letter: at.next.${letter}) tree (lib.stringToCharacters text)).value;
 
   alphabet = lib.stringToCharacters (
     " !\"#$%&'()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`abcdefghijklmnopqrstuvwxyz{|}~"
@@ -32,9 +31,8 @@ let
       wish = builtins.fromJSON text;
     in
     import nixpkgs {
-      inherit (wish) system;
+      inherit (wish) system config;
       inherit overlays;
-      config = config // wish.config;
     }
   ) "";
 
@@ -65,22 +63,34 @@ let
       isNew = options ? hostPlatform && options.hostPlatform.isDefined;
       host = if isNew then cfg.hostPlatform else cfg.localSystem;
       isNative = if isNew then same host cfg.buildPlatform else cfg.crossSystem == null;
-      text = builtins.toJSON { inherit (cfg) config; inherit (host) system; };
+      text = builtins.toJSON {
+        inherit (cfg) config;
+        inherit (host) system;
+      };
       isPlain = lib.all (letter: lib.elem letter alphabet) (lib.stringToCharacters text);
       isComparable =
-        isNative && cfg.overlays == [ ] && isData cfg.config && same host (lib.systems.elaborate host.system);
+        isNative
+        && builtins.length cfg.overlays == builtins.length overlays
+        && isData cfg.config
+        && same host (lib.systems.elaborate host.system);
     in
     if isComparable && isPlain then text else null;
 in
 # A module that has its node use the instance that is others' too.
-{ config, options, lib, ... }:
+{
+  config,
+  options,
+  lib,
+  ...
+}:
 let
   wish = wishOf config.nixpkgs options.nixpkgs;
-  isBare = config.nixpkgs.config == { };
+  isBare = config.nixpkgs.config == { } && overlays == [ ];
 in
 {
   _file = "orch: one nixpkgs for all";
-  # NixOS refuses an instance from outside beside a config. There the argument of modules is set instead.
+  nixpkgs.overlays = lib.mkBefore overlays;
+  # NixOS refuses an instance from outside beside a config, and adds overlays to it again. There the argument of modules is set instead.
   nixpkgs.pkgs = lib.mkIf (wish != null && isBare) (lib.mkDefault (recall made wish));
   _module.args.pkgs = lib.mkIf (wish != null && !isBare) (lib.mkForce (recall made wish));
 }

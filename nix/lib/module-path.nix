@@ -3,7 +3,9 @@ site: module:
 
 let
   root = if builtins.isPath site then site else /. + builtins.unsafeDiscardStringContext site;
-  parts = builtins.filter (part: builtins.isString part && part != "" && part != ".") (builtins.split "/" module);
+  parts = builtins.filter (part: builtins.isString part && part != "" && part != ".") (
+    builtins.split "/" module
+  );
   path = root + ("/" + builtins.concatStringsSep "/" parts);
 in
 if builtins.substring 0 1 module == "/" || builtins.elem ".." parts || parts == [ ] then

@@ -14,12 +14,12 @@ let
   name = lock.nodes.${lock.root}.inputs.nixpkgs or null;
   # A list means that the input follows another one; that is a path through the inputs.
   follow =
-    at: input:
+    input:
     if builtins.isString input then
       input
     else
-      builtins.foldl' (node: step: follow node lock.nodes.${node}.inputs.${step}) lock.root input;
-  locked = lock.nodes.${follow lock.root name}.locked;
+      builtins.foldl' (node: step: follow lock.nodes.${node}.inputs.${step}) lock.root input;
+  locked = lock.nodes.${follow name}.locked;
   isLocked = site != null && builtins.pathExists lockFile && name != null;
 
   # Text for `fetchTarball`, of parts that the lock file holds; it is an address and never code.

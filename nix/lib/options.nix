@@ -37,21 +37,35 @@ in
       type = types.attrs;
       readOnly = true;
       description = "Who this node is, and the whole of its resolved configuration: `identity`, `name`, `kind`, `tags`, `config`.";
-      example = { identity = "site.web@father"; name = "web"; kind = "node"; tags = [ ]; config = { }; };
+      example = {
+        identity = "site.web@father";
+        name = "web";
+        kind = "node";
+        tags = [ ];
+        config = { };
+      };
     };
 
     health = mkOption {
       type = types.listOf orch.health;
       default = [ ];
       description = "What must hold for the node to count as healthy: each is one of `tcp`, `http`, `unit` and `command`.";
-      example = [ { tcp = 22; } { unit = "nginx.service"; } ];
+      example = [
+        { tcp = 22; }
+        { unit = "nginx.service"; }
+      ];
     };
 
     secrets = mkOption {
       type = types.listOf (types.submodule secret);
       default = [ ];
       description = "Secrets that the node is given as files in memory, by name and never by value.";
-      example = [ { name = "web-tls-key"; path = "/run/secrets/web-tls-key"; } ];
+      example = [
+        {
+          name = "web-tls-key";
+          path = "/run/secrets/web-tls-key";
+        }
+      ];
     };
 
     tags = mkOption {
@@ -63,7 +77,10 @@ in
 
     deploy = {
       rollout = mkOption {
-        type = types.enum [ "closure" "nixos-rebuild" ];
+        type = types.enum [
+          "closure"
+          "nixos-rebuild"
+        ];
         default = "closure";
         description = "How a new system reaches the node.";
       };
@@ -85,7 +102,9 @@ in
       type = types.attrsOf types.str;
       default = { };
       description = "What nixpkgs calls packages that specs name otherwise.";
-      example = { "postgresql-client" = "postgresql"; };
+      example = {
+        "postgresql-client" = "postgresql";
+      };
     };
   };
 }

@@ -29,14 +29,23 @@ let
   keeper = path: builtins.filter (folder: isBelow folder path) (builtins.attrNames kept);
 
   # Everything that Nix writes can be read by everybody on the node, in its store.
-  isPublic = mode: builtins.elem (builtins.substring 3 1 mode) [ "4" "5" "6" "7" ];
+  isPublic =
+    mode:
+    builtins.elem (builtins.substring 3 1 mode) [
+      "4"
+      "5"
+      "6"
+      "7"
+    ];
 
   check =
     file:
     if owned ? ${file.path} then
       throw "file `${file.path}` is written from `${owned.${file.path}}` of the spec"
     else if keeper file.path != [ ] then
-      throw "file `${file.path}` cannot be written on NixOS: what is there is ${kept.${builtins.head (keeper file.path)}}"
+      throw "file `${file.path}` cannot be written on NixOS: what is there is ${
+        kept.${builtins.head (keeper file.path)}
+      }"
     else if !isPublic (file.mode or "0644") then
       throw "file `${file.path}` has mode ${file.mode}, but on NixOS its content could be read in the store by everybody: make it one of `secrets`"
     else
@@ -64,7 +73,8 @@ let
   };
 
   # One line of tmpfiles.d: `%` begins a specifier, `\` an escape, and spaces at the ends of a text are lost.
-  inQuotes = text: "\"" + builtins.replaceStrings [ "\\" "\"" "%" ] [ "\\\\" "\\\"" "%%" ] text + "\"";
+  inQuotes =
+    text: "\"" + builtins.replaceStrings [ "\\" "\"" "%" ] [ "\\\\" "\\\"" "%%" ] text + "\"";
   inLine =
     builtins.replaceStrings
       [ "\\" "%" " " "\n" "\t" "\r" ]

@@ -1,6 +1,11 @@
 # Packages by name: what nixpkgs calls so, or calls otherwise than Debian does.
 role:
-{ config, lib, pkgs, ... }:
+{
+  config,
+  lib,
+  pkgs,
+  ...
+}:
 
 let
   # Names of Debian's that nixpkgs has under another one. A site adds its own in `orch.packageNames`.
@@ -60,7 +65,10 @@ let
     let
       found = find name;
     in
-    if isPackage found then found else throw "package `${name}` is something else in nixpkgs, not a package";
+    if isPackage found then
+      found
+    else
+      throw "package `${name}` is something else in nixpkgs, not a package";
 in
 {
   environment.systemPackages = map take (role.packages or [ ]);

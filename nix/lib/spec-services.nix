@@ -1,31 +1,81 @@
 # Services to run and not to run. NixOS knows most by an option of theirs; the rest are units that a module of the node defines.
 role:
-{ config, lib, options, ... }:
+{
+  config,
+  lib,
+  options,
+  ...
+}:
 
 let
   services = role.services or { };
 
   # Units that NixOS switches under another name.
   options' = {
-    "ssh" = [ "services" "openssh" ];
-    "sshd" = [ "services" "openssh" ];
-    "chronyd" = [ "services" "chrony" ];
-    "docker" = [ "virtualisation" "docker" ];
-    "libvirtd" = [ "virtualisation" "libvirtd" ];
-    "qemu-guest-agent" = [ "services" "qemuGuest" ];
-    "systemd-networkd" = [ "systemd" "network" ];
-    "systemd-resolved" = [ "services" "resolved" ];
-    "systemd-timesyncd" = [ "services" "timesyncd" ];
-    "tailscaled" = [ "services" "tailscale" ];
+    "ssh" = [
+      "services"
+      "openssh"
+    ];
+    "sshd" = [
+      "services"
+      "openssh"
+    ];
+    "chronyd" = [
+      "services"
+      "chrony"
+    ];
+    "docker" = [
+      "virtualisation"
+      "docker"
+    ];
+    "libvirtd" = [
+      "virtualisation"
+      "libvirtd"
+    ];
+    "qemu-guest-agent" = [
+      "services"
+      "qemuGuest"
+    ];
+    "systemd-networkd" = [
+      "systemd"
+      "network"
+    ];
+    "systemd-resolved" = [
+      "services"
+      "resolved"
+    ];
+    "systemd-timesyncd" = [
+      "services"
+      "timesyncd"
+    ];
+    "tailscaled" = [
+      "services"
+      "tailscale"
+    ];
   };
 
   # What systemd has besides services: where it is defined, and what pulls it in at boot.
   kinds = {
-    service = { under = "services"; target = "multi-user.target"; };
-    timer = { under = "timers"; target = "timers.target"; };
-    socket = { under = "sockets"; target = "sockets.target"; };
-    path = { under = "paths"; target = "paths.target"; };
-    target = { under = "targets"; target = "multi-user.target"; };
+    service = {
+      under = "services";
+      target = "multi-user.target";
+    };
+    timer = {
+      under = "timers";
+      target = "timers.target";
+    };
+    socket = {
+      under = "sockets";
+      target = "sockets.target";
+    };
+    path = {
+      under = "paths";
+      target = "paths.target";
+    };
+    target = {
+      under = "targets";
+      target = "multi-user.target";
+    };
   };
 
   # `nginx` and `nginx.service` are one unit.
@@ -53,7 +103,11 @@ let
   optionOf =
     { name, kind, ... }:
     let
-      path = options'.${name} or [ "services" name ];
+      path =
+        options'.${name} or [
+          "services"
+          name
+        ];
     in
     if kind == "service" && lib.hasAttrByPath (path ++ [ "enable" ]) options then path else null;
 
@@ -79,18 +133,13 @@ let
       unit = config.systemd.${kinds.${kind}.under}.${name};
     in
     {
-      service = unit.script or "" != "" || unit.serviceConfig ? ExecStart || builtins.elem name fromPackages;
+      service = unit.script or "" != "" || unit.serviceConfig ? ExecStart;
       timer = unit.timerConfig or { } != { };
       socket = unit.socketConfig or { } != { } || unit.listenStreams or [ ] != [ ];
       path = unit.pathConfig or { } != { };
       target = true;
     }
     .${kind};
-
-  # Packages may bring units, and whether they do is only known once they are built.
-  fromPackages = lib.optionals (config.systemd.packages != [ ]) (
-    map (unit: (read unit).name) (services.enable or [ ])
-  );
 
   switchedAsUnits = builtins.filter (one: optionOf one == null) (map read (services.enable or [ ]));
 in
@@ -101,7 +150,7 @@ lib.mkMerge (
     {
       assertions = map (one: {
         assertion = isDefined one;
-        message = "orch: service `${one.unit}` is to run, but NixOS has no option `services.${one.name}.enable`, and no module of the node defines that unit.";
+        message = "orch: service `${one.unit}` is to run, but NixOS has no option `services.${one.name}.enable`, and no module of the node defines that unit. Have one define or switch it.";
       }) switchedAsUnits;
     }
   ]

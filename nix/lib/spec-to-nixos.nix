@@ -4,7 +4,13 @@
 # wins on purpose. Only the time zone is a default, because every spec has one, said or not. What cannot be had throws.
 role:
 
-{ config, lib, options, pkgs, ... }@args:
+{
+  config,
+  lib,
+  options,
+  pkgs,
+  ...
+}@args:
 
 let
   part = file: import file role args;

@@ -22,7 +22,10 @@ let
       inherit pattern;
     };
 
-  name = noun: word noun 63 "[a-z][a-z0-9-]*" "lower-case letters, digits and `-`, first a letter, at most 63 characters";
+  name =
+    noun:
+    word noun 63 "[a-z][a-z0-9-]*"
+      "lower-case letters, digits and `-`, first a letter, at most 63 characters";
 in
 rec {
   nodeName = name "node name";
@@ -31,17 +34,32 @@ rec {
   specName = name "spec name";
   presetName = name "preset name";
   tag = name "tag";
-  keyName = word "key name" 128 "[A-Za-z0-9][A-Za-z0-9._@-]*" "letters, digits, `.`, `_`, `@` and `-`";
-  userName = word "user name" 32 "[a-z_][a-z0-9_-]*" "lower-case letters, digits, `_` and `-`, at most 32 characters";
+  keyName =
+    word "key name" 128 "[A-Za-z0-9][A-Za-z0-9._@-]*"
+      "letters, digits, `.`, `_`, `@` and `-`";
+  userName =
+    word "user name" 32 "[a-z_][a-z0-9_-]*"
+      "lower-case letters, digits, `_` and `-`, at most 32 characters";
   domain = word "domain" 253 "[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?" "letters, digits, `-` and `.`";
-  unit = word "unit or other name" 255 "[A-Za-z0-9][A-Za-z0-9:_.@-]*" "letters, digits and any of `:_.@-`, first a letter or digit";
-  timeZone = word "time zone" 64 "[A-Za-z][A-Za-z0-9_+/-]*" "a name of the tz database such as `Europe/Berlin`";
+  unit =
+    word "unit or other name" 255 "[A-Za-z0-9][A-Za-z0-9:_.@-]*"
+      "letters, digits and any of `:_.@-`, first a letter or digit";
+  timeZone =
+    word "time zone" 64 "[A-Za-z][A-Za-z0-9_+/-]*"
+      "a name of the tz database such as `Europe/Berlin`";
   nodePath = word "absolute path" 4096 "/[^\n]*" "it starts with `/`";
   fileMode = word "file mode" 4 "[0-7]{4}" "four octal digits in quotes, such as \"0644\"";
-  publicKey = word "ssh public key" 16384 "(ssh-(ed25519|rsa)|ecdsa-sha2-nistp(256|384|521)|sk-[a-z0-9@.-]+) [A-Za-z0-9+/=]+( [^\n]*)?" "a key type, the key in base64, and a comment";
+  publicKey =
+    word "ssh public key" 16384
+      "(ssh-(ed25519|rsa)|ecdsa-sha2-nistp(256|384|521)|sk-[a-z0-9@.-]+) [A-Za-z0-9+/=]+( [^\n]*)?"
+      "a key type, the key in base64, and a comment";
   url = word "https address" 2048 "https://[^[:space:]]+" "it starts with `https://`";
-  fingerprint = word "certificate fingerprint" 95 "([0-9A-Fa-f]{2}:){31}[0-9A-Fa-f]{2}" "32 pairs of hexadecimal digits with `:` between";
-  timespan = word "length of time" 11 "0*[1-9][0-9]{0,8}(ms|s|m|h|d)" "a number and a unit: `90s`, `10m`, `2h` or `1d`";
+  fingerprint =
+    word "certificate fingerprint" 95 "([0-9A-Fa-f]{2}:){31}[0-9A-Fa-f]{2}"
+      "32 pairs of hexadecimal digits with `:` between";
+  timespan =
+    word "length of time" 11 "0*[1-9][0-9]{0,8}(ms|s|m|h|d)"
+      "a number and a unit: `90s`, `10m`, `2h` or `1d`";
   address = word "IP address" 45 "[0-9A-Fa-f.:]+" "such as `10.0.0.1` or `fd00::1`";
   cidr = word "address with a prefix" 49 "[0-9A-Fa-f.:]+/[0-9]{1,3}" "such as `10.0.0.5/24`";
 
@@ -80,7 +98,9 @@ rec {
           http = builtins.isString value.http;
           unit = unit.check value.unit;
           command =
-            builtins.isList value.command && value.command != [ ] && builtins.all builtins.isString value.command;
+            builtins.isList value.command
+            && value.command != [ ]
+            && builtins.all builtins.isString value.command;
         };
         keys = builtins.attrNames value;
       in

@@ -15,6 +15,7 @@ mod faults;
 mod image;
 mod kept;
 mod kill;
+mod nix;
 mod not_root;
 mod outside;
 mod pull;

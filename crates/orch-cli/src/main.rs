@@ -14,6 +14,7 @@ mod scene;
 mod serving;
 mod site;
 mod stage;
+mod systems;
 mod verbs;
 mod view;
 

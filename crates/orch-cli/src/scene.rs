@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use orch_model::{Fleet, HostName, HostRequest, Identity, Scope, parse, resolve, resolve_hosts};
+use orch_model::{Fleet, HostName, HostRequest, Identity, Node, Scope, parse, resolve, resolve_hosts};
+use orch_nix::Kind;
 use orch_plan::{Goal, HostView, Observed, Plan, Selection, Verb};
 use orch_providers::{Base, Ground, GroundError, Preflight};
 use orch_run::load;
@@ -19,7 +20,9 @@ use crate::args::{Cli, Pace, Placement, RequiredManifest};
 use crate::failure::Failure;
 use crate::lab;
 use crate::output;
+use crate::runtime::block_on;
 use crate::site;
+use crate::systems::Evaluation;
 
 /// How long a host may take to show what is on it, and a node to say what it is.
 const LOOK: Duration = Duration::from_secs(30);
@@ -38,8 +41,10 @@ pub(crate) struct Scene {
     identities: Identities,
     /// A manifest from elsewhere.
     manifest_file: Option<PathBuf>,
-    /// Whether its nodes are the hosts themselves.
-    is_of_hosts: bool,
+    /// A folder with nixpkgs, where one is named.
+    nixpkgs: Option<PathBuf>,
+    /// Whether its nodes are nodes, or the hosts themselves.
+    kind: Kind,
 }
 
 /// Those who speak to hosts, and the hosts that nobody can speak to.
@@ -61,15 +66,10 @@ impl Scene {
         let catalog = parse(&sources, Scope::Manifest { name: &name, host: placement.host.as_ref() })?;
         output::warn(catalog.warnings());
         site::warn_of_no_name(&catalog);
-        let mut fleet = resolve(&catalog, &placement.request(name))?;
-        if let Some(parallelism) = pace.and_then(|pace| pace.parallelism) {
-            fleet.settings.parallelism = parallelism.into();
-        }
-        let identities = Identities::of_process();
-        let treasury = Arc::new(SiteTreasury::new(Vault::new(&absolute(&root), identities.clone())));
-        let base = base_with(cli, &root, treasury.clone())?;
+        let fleet = resolve(&catalog, &placement.request(name))?;
+        let scene = Self::with(cli, &root, fleet, pace, Kind::Node)?;
         let manifest_file = manifest.manifest_file.as_deref().map(absolute);
-        Ok(Self { fleet, sealed: Vec::new(), base, treasury, identities, manifest_file, is_of_hosts: false })
+        Ok(Self { manifest_file, ..scene })
     }
 
     /// Reads the site and finds out what is meant by hosts that are nodes themselves.
@@ -81,15 +81,26 @@ impl Scene {
         let sources = load::site(&root)?;
         let catalog = parse(&sources, Scope::Hosts(&hosts))?;
         output::warn(catalog.warnings());
-        let mut fleet = resolve_hosts(&catalog, &HostRequest { hosts, with_module })?;
-        if let Some(parallelism) = pace.parallelism {
+        let fleet = resolve_hosts(&catalog, &HostRequest { hosts, with_module })?;
+        Self::with(cli, &root, fleet, Some(pace), Kind::Host)
+    }
+
+    fn with(
+        cli: &Cli,
+        root: &Path,
+        mut fleet: Fleet,
+        pace: Option<&Pace>,
+        kind: Kind,
+    ) -> Result<Self, Failure> {
+        if let Some(parallelism) = pace.and_then(|pace| pace.parallelism) {
             fleet.settings.parallelism = parallelism.into();
         }
         let identities = Identities::of_process();
-        let treasury = Arc::new(SiteTreasury::new(Vault::new(&absolute(&root), identities.clone())));
-        let base = base_with(cli, &root, treasury.clone())?;
+        let treasury = Arc::new(SiteTreasury::new(Vault::new(&absolute(root), identities.clone())));
+        let base = base_with(cli, root, treasury.clone())?;
+        let nixpkgs = cli.nixpkgs.as_deref().map(absolute);
         let (sealed, manifest_file) = (Vec::new(), None);
-        Ok(Self { fleet, sealed, base, treasury, identities, manifest_file, is_of_hosts: true })
+        Ok(Self { fleet, sealed, base, treasury, identities, manifest_file, nixpkgs, kind })
     }
 
     /// Opens every secret of the nodes that are meant, so that it is known by what each is known again. What cannot be had
@@ -97,15 +108,37 @@ impl Scene {
     pub(crate) fn opened(mut self, only: &Selection) -> Result<Self, Failure> {
         let picked = picked(&self.fleet, only)?;
         let meant: BTreeSet<Identity> = picked.into_iter().map(|node| node.identity.clone()).collect();
+        self.evaluate(&meant)?;
         let vault = self.treasury.vault();
         self.sealed = know_secrets(&mut self.fleet, vault, |node| meant.contains(node));
         let hosts: BTreeSet<&HostName> = meant.iter().map(|node| &node.host).collect();
         // What stands in for a host is opened by something else.
         let is_spoken_to =
-            |host: &HostName| hosts.contains(host) && self.base.steads.is_none() && !self.is_of_hosts;
+            |host: &HostName| hosts.contains(host) && self.base.steads.is_none() && self.kind == Kind::Node;
         self.sealed.extend(judge_hosts(&self.fleet, vault, is_spoken_to));
         self.sealed.extend(judge_readers(&self.fleet, vault, |node| meant.contains(node)));
         Ok(self)
+    }
+
+    /// Has the NixOS nodes that are meant know their systems. What is told to Nix has no value of a secret in it, and nothing
+    /// that is made of one.
+    fn evaluate(&mut self, meant: &BTreeSet<Identity>) -> Result<(), Failure> {
+        let is_nixos = |node: &Node| node.config.as_ref().is_some_and(|config| config.role.nixos.is_some());
+        if !self.fleet.nodes.iter().any(is_nixos) {
+            return Ok(());
+        }
+        let evaluation = Evaluation {
+            site: &self.base.site,
+            cache: self.base.state.evaluations(),
+            nixpkgs: self.nixpkgs.clone(),
+            kind: self.kind,
+        };
+        let fleet = &mut self.fleet;
+        let known = block_on(async { Ok(evaluation.of(fleet, |node| meant.contains(node)).await) })?;
+        if let Some(known) = known {
+            self.base.rollout.systems = known;
+        }
+        Ok(())
     }
 
     /// Opens what opens the hosts of the nodes that are meant, and nothing else: whoever only takes down needs no more.
@@ -155,10 +188,9 @@ impl Scene {
 
     /// Finds those who speak to the hosts. A host that nobody can speak to is set aside.
     pub(crate) fn reach(&self) -> Reach {
-        let (ground, mute) = if self.is_of_hosts {
-            Ground::of_hosts(&self.fleet, &self.base)
-        } else {
-            Ground::of(&self.fleet, &self.base)
+        let (ground, mute) = match self.kind {
+            Kind::Host => Ground::of_hosts(&self.fleet, &self.base),
+            Kind::Node => Ground::of(&self.fleet, &self.base),
         };
         Reach { ground, mute }
     }

@@ -3,12 +3,16 @@
 //! Nothing here is linked against Nix, and no Nix code is put together from text: the programs of Nix are run by their
 //! argv, and data reaches them as JSON in a file.
 
+mod diff;
 mod drv;
+mod evaluate;
 mod log;
 mod process;
 mod store;
 mod tools;
 
+pub use diff::{BootChange, Change, Changes, PackageChange, UnitChange, changes};
 pub use drv::DrvPath;
+pub use evaluate::{EvalError, Evaluated, Evaluator, EvaluatorSettings, Kind, ManifestError, Wanted};
 pub use store::{BuildOn, Member, Store, StoreError};
 pub use tools::{Tools, ToolsError, Version};

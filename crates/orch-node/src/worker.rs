@@ -81,7 +81,11 @@ pub(crate) fn apply_locked(
     let deadline = Instant::now() + terms.limit;
     let cancelled = listen().map_err(|error| WorkError::System("made ready to be cancelled", error))?;
     lock.sign(digest).map_err(|error| WorkError::System("signed", error))?;
-    let config = state.take_over(digest)?;
+    let config = match terms.extent {
+        Extent::Whole => state.take_over(digest)?,
+        // The node has the one before until its system is the new one: a boot meanwhile is by that.
+        Extent::BeforeSystem => state.handed_over(digest)?,
+    };
     let attempts = state.attempts(digest)?;
     begin(state, &config, terms.mode, attempts)?;
     let stop = || {

@@ -347,6 +347,7 @@ fn ssh_settings(settings: &Settings, base: &Base) -> SshSettings {
     ssh.treasury = Arc::clone(&base.treasury);
     ssh.limits.configure = settings.timeouts.config.duration();
     ssh.rollout = base.rollout.clone();
+    ssh.rollout.limits = ssh.rollout.limits.within(ssh.limits.configure);
     ssh
 }
 

@@ -74,6 +74,11 @@ impl StateDir {
         self.root.join("keys")
     }
 
+    /// The folder of what is remembered of NixOS systems that were evaluated.
+    pub fn evaluations(&self) -> PathBuf {
+        self.root.join("evaluations")
+    }
+
     /// The folder in which the ways to nodes are written down for `ssh`; it need not exist.
     pub fn ssh(&self) -> PathBuf {
         self.root.join("ssh")

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use orch_lab::{LabFile, LabFileHost};
 use orch_model::{Fleet, HostName, Request, Scope, parse, resolve};
 use orch_plan::{Goal, Verb, plan};
+use orch_providers::rollout::RolloutSettings;
 use orch_providers::{Base, Ground, Stead, Steads};
 use orch_run::memory::kill_this_process;
 use orch_run::{
@@ -104,6 +105,8 @@ async fn drive(job: &Job) {
         node_program: None,
         keep: None,
         steads: job.steads(),
+        agent: None,
+        rollout: RolloutSettings::default(),
         treasury: NoTreasury::shared(),
     };
     let (ground, _) = Ground::of(&fleet, &base);

@@ -67,6 +67,11 @@ pub(crate) struct Cli {
     #[arg(long, global = true, value_name = "FILE", env = "ORCH_NODE", hide_env_values = true)]
     pub(crate) node_program: Option<PathBuf>,
 
+    /// The folder with nixpkgs that NixOS nodes are evaluated with. Default: what the `flake.lock` of the site pins as
+    /// `nixpkgs`, else `<nixpkgs>`.
+    #[arg(long, global = true, value_name = "DIR", env = "ORCH_NIXPKGS", hide_env_values = true)]
+    pub(crate) nixpkgs: Option<PathBuf>,
+
     /// Print the answer as one JSON document on standard output, also on failure, and nothing else there.
     #[arg(long, global = true)]
     pub(crate) json: bool,

@@ -77,20 +77,22 @@ pub(crate) enum Extent {
 /// Everything that a configuration asks for, in the order in which it is made: what others build on comes first. On NixOS
 /// that is secrets and the system itself, which says all the rest.
 pub(crate) fn all(node: &Node, config: &Config, extent: Extent) -> Vec<Box<dyn Resource>> {
-    if config.system().is_none() && extent == Extent::Whole {
-        return all_of_files(node, config);
+    let claims = Rc::new(Claims::of(config));
+    match (extent, config.system()) {
+        // What is asked for no more stays: the system before may need it still, and may be needed again.
+        (Extent::BeforeSystem, _) => secret::all(config, &claims).collect(),
+        (Extent::Whole, None) => all_of_files(node, config, claims),
+        (Extent::Whole, Some(system)) => {
+            let mut all = secrets(node, config, &claims);
+            all.push(Box::new(system::System::new(system.clone())));
+            all
+        }
     }
-    let mut all = secrets(node, config, &Rc::new(Claims::of(config)));
-    if let Some(system) = config.system().filter(|_| extent == Extent::Whole) {
-        all.push(Box::new(system::System::new(system.clone())));
-    }
-    all
 }
 
 /// The same for a node that is not NixOS.
-fn all_of_files(node: &Node, config: &Config) -> Vec<Box<dyn Resource>> {
+fn all_of_files(node: &Node, config: &Config, claims: Rc<Claims>) -> Vec<Box<dyn Resource>> {
     let role = &config.role;
-    let claims = Rc::new(Claims::of(config));
     let mut all: Vec<Box<dyn Resource>> = vec![
         Box::new(hostname::Hostname::new(config, Rc::clone(&claims))),
         Box::new(timezone::Timezone::new(role.timezone.clone())),

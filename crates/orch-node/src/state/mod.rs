@@ -96,15 +96,23 @@ impl State {
         self.write(INCOMING, &to_json(config))
     }
 
-    /// Takes the configuration that was laid down, or that the node has, if it is the one that is meant.
-    pub(crate) fn take_over(&self, digest: Digest) -> Result<Config, ApplyError> {
+    /// The configuration that was laid down, or that the node has, if it is the one that is meant.
+    pub(crate) fn handed_over(&self, digest: Digest) -> Result<Config, ApplyError> {
         if let Some(config) = self.current(digest) {
             return Ok(config);
         }
         let incoming = self.read_config(INCOMING)?.filter(|config| config.digest() == digest);
-        let config = incoming.ok_or_else(|| {
+        incoming.ok_or_else(|| {
             ApplyError::Impossible(format!("no configuration {} was handed over", digest.short()))
-        })?;
+        })
+    }
+
+    /// The same, which is what the node has from now on.
+    pub(crate) fn take_over(&self, digest: Digest) -> Result<Config, ApplyError> {
+        if let Some(config) = self.current(digest) {
+            return Ok(config);
+        }
+        let config = self.handed_over(digest)?;
         // Copied and not renamed, so that there is one at every moment.
         if let Some(text) = self.folder.text(OsStr::new(SPEC))? {
             self.write(PREVIOUS, &text)?;

@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::places::{Places, resolve};
+use super::places::Places;
 
 /// Where boot loaders have their settings. The EFI system partition may be mounted at either.
 const BOOTS: [&str; 3] = ["/boot", "/efi", "/boot/efi"];
@@ -24,7 +24,7 @@ pub(super) fn boot_default(places: &Places) -> Option<String> {
             return by_extlinux(&menu);
         }
     }
-    resolve(&places.profile())
+    places.default_by_profile()
 }
 
 fn by_systemd_boot(places: &Places, boot: &Path, settings: &str) -> Option<String> {
@@ -35,7 +35,7 @@ fn by_systemd_boot(places: &Places, boot: &Path, settings: &str) -> Option<Strin
     }
     // An image that holds kernel and settings in one: its name tells the generation.
     let number = name.strip_prefix("nixos-generation-")?.split(|c: char| !c.is_ascii_digit()).next()?;
-    resolve(&places.profiles().join(format!("system-{number}-link")))
+    places.generation(&format!("system-{number}-link"))
 }
 
 /// The file of an entry. Its name may end with how often it is still tried.

@@ -47,7 +47,12 @@ pub(super) fn back(node: &Node, id: &str, limit: Option<Duration>) -> Result<Swi
     let places = Places::of(node);
     heal(node)?;
     ask_back(node, &places, id)?;
-    let rollout = follow(node, id, limit, |_| Ok(()))?;
+    let mut rollout = follow(node, id, limit, |_| Ok(()))?;
+    if rollout.phase() == RolloutPhase::Permanent {
+        // It was being made permanent when this was asked, and nobody was listening any more.
+        ask_back(node, &places, id)?;
+        rollout = follow(node, id, limit, |_| Ok(()))?;
+    }
     let stands = checks(node, &rollout.order.health, Duration::ZERO);
     answer(node, &rollout, stands)
 }

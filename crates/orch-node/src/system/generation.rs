@@ -9,7 +9,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use super::error::SystemError;
-use super::places::{Places, resolve};
+use super::places::Places;
 
 /// Makes a system a generation without the profile leading to it. Its number; nothing where the newest one is it already,
 /// which is where Nix looks before it makes one.
@@ -18,7 +18,7 @@ pub(super) fn add(places: &Places, system: &str) -> Result<Option<u64>, SystemEr
     fs::create_dir_all(&folder).map_err(SystemError::file("make", &folder))?;
     loop {
         let newest = newest(&folder)?;
-        if newest.is_some_and(|number| resolve(&folder.join(link(number))).as_deref() == Some(system)) {
+        if newest.is_some_and(|number| places.generation(&link(number)).as_deref() == Some(system)) {
             return Ok(None);
         }
         let number = newest.unwrap_or(0) + 1;
@@ -59,7 +59,7 @@ pub(super) fn restore(places: &Places, target: Option<&str>) -> Result<bool, Sys
         fs::remove_file(&profile).map_err(SystemError::file("remove", &profile))?;
         return Ok(true);
     };
-    if !places.profiles().join(target).exists() {
+    if places.generation(target).is_none() {
         return Ok(false);
     }
     replace_link(&profile, target)?;
@@ -109,23 +109,22 @@ mod tests {
     fn a_generation_is_made_once_and_taken_away_only_where_it_is_ours() {
         let root = tempfile::tempdir().unwrap();
         let places = Places::of(&Node::at(root.path()).unwrap());
-        let systems = ["a", "b"].map(|name| root.path().join(name));
-        for path in &systems {
-            fs::create_dir(path).unwrap();
+        let [a, b] = ["a", "b"].map(|name| format!("/nix/store/{name}"));
+        for system in [&a, &b] {
+            fs::create_dir_all(places.at(system)).unwrap();
         }
-        let [a, b] = systems.each_ref().map(|path| path.canonicalize().unwrap().display().to_string());
         assert_eq!(add(&places, &a).unwrap(), Some(1));
         assert_eq!(add(&places, &a).unwrap(), None);
         assert!(restore(&places, Some("system-1-link")).unwrap());
-        assert_eq!(resolve(&places.profile()), Some(a.clone()));
+        assert_eq!(places.default_by_profile(), Some(a.clone()));
         assert_eq!(add(&places, &b).unwrap(), Some(2));
-        assert_eq!(resolve(&places.profile()), Some(a.clone()), "the profile leads where it led");
+        assert_eq!(places.default_by_profile(), Some(a.clone()), "the profile leads where it led");
         remove(&places, 1, &a).unwrap();
         remove(&places, 2, &a).unwrap();
-        assert!(places.profiles().join("system-1-link").exists(), "the profile leads to it");
-        assert!(places.profiles().join("system-2-link").exists(), "it is another's");
+        assert!(places.profiles().join("system-1-link").is_symlink(), "the profile leads to it");
+        assert!(places.profiles().join("system-2-link").is_symlink(), "it is another's");
         remove(&places, 2, &b).unwrap();
-        assert!(!places.profiles().join("system-2-link").exists());
+        assert!(!places.profiles().join("system-2-link").is_symlink());
         assert!(!restore(&places, Some("system-9-link")).unwrap());
         assert!(restore(&places, None).unwrap() && current(&places).is_none());
     }

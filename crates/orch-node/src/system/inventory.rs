@@ -9,7 +9,7 @@ use orch_model::system::Inventory;
 
 use super::error::SystemError;
 use super::nix::Nix;
-use super::places::{Places, resolve};
+use super::places::Places;
 use super::view::BOOTED;
 use crate::node::Node;
 
@@ -18,15 +18,15 @@ const UNITS: &str = "etc/systemd/system";
 /// Of a system by its path, or of the one that runs.
 pub(super) fn inventory(node: &Node, path: Option<&str>) -> Result<Inventory, SystemError> {
     let places = Places::of(node);
-    let Some(system) = path.map_or_else(|| places.running(), |path| resolve(&places.at(path))) else {
+    let Some(system) = path.map_or_else(|| places.running(), |path| places.resolve(path)) else {
         let place = path.unwrap_or("/run/current-system").as_ref();
         return Err(SystemError::file("read", place)(std::io::Error::from(std::io::ErrorKind::NotFound)));
     };
     let folder = Path::new(&system);
-    let boot = BOOTED.iter().filter_map(|name| Some(((*name).into(), resolve(&folder.join(name))?)));
+    let boot = BOOTED.iter().filter_map(|name| Some(((*name).into(), places.resolve(folder.join(name))?)));
     Ok(Inventory {
         closure: Nix::of(node).closure(&system)?,
-        units: units(&folder.join(UNITS)),
+        units: units(&places.at(folder.join(UNITS))),
         boot: boot.collect(),
         system,
     })

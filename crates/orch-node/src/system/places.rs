@@ -19,6 +19,9 @@ const ROOTS: &str = "/nix/var/nix/gcroots";
 /// Written by our own init at each start: it is the same process before and after it starts the node anew.
 const START: &str = "/run/orch/start";
 
+/// As many as the kernel follows.
+const MOST_LINKS: u32 = 40;
+
 /// The paths of a node.
 #[derive(Debug, Clone)]
 pub(crate) struct Places {
@@ -38,12 +41,38 @@ impl Places {
 
     /// The system that runs, all links followed.
     pub(crate) fn running(&self) -> Option<String> {
-        resolve(&self.at("/run/current-system"))
+        self.resolve("/run/current-system")
     }
 
     /// The system that was booted.
     pub(crate) fn booted(&self) -> Option<String> {
-        resolve(&self.at("/run/booted-system"))
+        self.resolve("/run/booted-system")
+    }
+
+    /// Where a path of the node leads to; nothing where it leads nowhere. In a tree of files, no link leads out of it.
+    pub(super) fn resolve(&self, path: impl AsRef<Path>) -> Option<String> {
+        if self.root == Path::new("/") {
+            return path.as_ref().canonicalize().ok()?.into_os_string().into_string().ok();
+        }
+        let mut path = path.as_ref().to_path_buf();
+        for _ in 0..MOST_LINKS {
+            match fs::read_link(self.at(&path)) {
+                // One that is absolute takes the place of all before it.
+                Ok(target) => path = path.parent()?.join(target),
+                Err(_) => return self.at(&path).exists().then(|| path.display().to_string()),
+            }
+        }
+        None
+    }
+
+    /// Where the profile leads to.
+    pub(super) fn default_by_profile(&self) -> Option<String> {
+        self.resolve(Path::new(PROFILES).join("system"))
+    }
+
+    /// The system of a generation, by the name of its link.
+    pub(super) fn generation(&self, link: &str) -> Option<String> {
+        self.resolve(Path::new(PROFILES).join(link))
     }
 
     pub(super) fn profiles(&self) -> PathBuf {
@@ -100,11 +129,6 @@ pub(crate) fn note_start() -> io::Result<()> {
 /// Whether the first process of this node is our own init.
 pub(super) fn has_our_init() -> bool {
     Path::new(START).exists()
-}
-
-/// Where a path leads to; nothing where it leads nowhere.
-pub(super) fn resolve(path: &Path) -> Option<String> {
-    path.canonicalize().ok()?.into_os_string().into_string().ok()
 }
 
 /// Whether a path that was read is this system.

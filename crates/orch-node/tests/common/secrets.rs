@@ -6,6 +6,7 @@ use std::process::Output;
 use orch_model::config::{Role, Secret};
 use orch_model::{
     AgeRecipient, ApplyReport, Config, Delivery, Digest, KeyName, Lacking, NodeKeys, Parcel, SecretDigest,
+    StorePath,
 };
 use orch_secrets::seal::Identity;
 use orch_secrets::{Bundle, Held};
@@ -31,6 +32,8 @@ pub(crate) fn secret(name: &str, path: &str) -> Secret {
 pub(crate) struct Site {
     pub(crate) role: Role,
     pub(crate) values: BTreeMap<KeyName, String>,
+    /// What it evaluates to, where it is NixOS.
+    pub(crate) system: Option<StorePath>,
 }
 
 impl Site {
@@ -38,7 +41,7 @@ impl Site {
     pub(crate) fn of(secrets: Vec<Secret>) -> Self {
         let value = |secret: &Secret| (secret.name.clone(), format!("{MARKER} of {}", secret.name));
         let values = secrets.iter().map(value).collect();
-        Self { role: Role { secrets, ..super::role() }, values }
+        Self { role: Role { secrets, ..super::role() }, values, system: None }
     }
 
     /// One with a secret in memory.
@@ -52,7 +55,11 @@ impl Site {
 
     pub(crate) fn config(&self) -> Config {
         let digests = self.values.iter().map(|(name, value)| (name.clone(), digest_of(value)));
-        config_of(&self.role).with_secrets(digests.collect())
+        let config = config_of(&self.role).with_secrets(digests.collect());
+        match &self.system {
+            Some(system) => config.with_system(system.clone()),
+            None => config,
+        }
     }
 
     /// The secrets of these names, sealed for somebody.

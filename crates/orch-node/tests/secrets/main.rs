@@ -13,3 +13,4 @@ mod placing;
 mod removing;
 mod silence;
 mod starting;
+mod system;

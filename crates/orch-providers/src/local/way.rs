@@ -26,7 +26,7 @@ use super::{HELPER, Local, refresh};
 use crate::exec::exec;
 use crate::push::{self, Limits, Part, Program, What};
 use crate::remote::{Bridge, Remote};
-use crate::rollout::{Holding, Outside, Road, Rollout, RolloutSettings, system_of};
+use crate::rollout::{Holding, Outside, Road, Rollout, RolloutSettings, end_within, system_of};
 use crate::ssh::{Hop, Ssh, SshSettings, Way, Wayfinder, Whereabouts};
 
 /// The way to the nodes of a host on this computer.
@@ -250,7 +250,7 @@ impl Transport for LocalWay {
                     limits: &self.limits,
                     settings: &self.rollout,
                     permit,
-                    deadline: Instant::now() + self.limits.configure,
+                    deadline: Instant::now() + end_within(self.limits.configure),
                 };
                 return rollout.carry_out(system).await;
             }

@@ -46,21 +46,22 @@ impl Rollout<'_> {
         order: &SwitchOrder,
         left: Duration,
     ) -> Result<SwitchAnswer, TransportError> {
-        let limit = ONE_WAIT.min(left);
-        let seconds = limit.as_secs().max(1).to_string();
+        let seconds = ONE_WAIT.min(left).as_secs().max(1);
+        let limit = (Duration::from_secs(seconds) + self.settings.limits.answer).min(left);
+        let seconds = seconds.to_string();
         let asked = async {
             let node = self.road.anew().await?;
             let asking = Asking { remote: &*node, program: self.road.program(), target: self.target };
             let args = ["system", "confirm", &order.id, "--limit", &seconds];
-            asking.ask(&args, &[], limit + self.settings.limits.answer).await
+            asking.ask(&args, &[], limit).await
         };
         // Finding the way, connecting and the answer together: none of them may take what is left for asking again.
         let late = |_| TransportError::Unreachable {
             node: self.target.identity.clone(),
-            why: format!("no answer within {:?}", limit + self.settings.limits.answer),
+            why: format!("no answer within {limit:?}"),
             evidence: Vec::new(),
         };
-        tokio::time::timeout(limit + self.settings.limits.answer, asked).await.map_err(late)?
+        tokio::time::timeout(limit, asked).await.map_err(late)?
     }
 
     /// What is said of a node that could not be read at the end.

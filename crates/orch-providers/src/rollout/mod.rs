@@ -27,6 +27,7 @@ use tokio::time::Instant;
 
 pub(crate) use delegate::Outside;
 pub(crate) use lease::Holding;
+pub(crate) use settings::end_within;
 pub use settings::{RolloutLimits, RolloutSettings};
 pub use store::Evaluations;
 pub use systems::{NoSystem, NoSystems, Systems};

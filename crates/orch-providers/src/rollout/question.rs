@@ -46,7 +46,8 @@ impl Asking<'_> {
     fn no_answer(&self, args: &[&str], ended: &Ended) -> TransportError {
         let (node, evidence) = (self.target.identity.clone(), tail(&ended.stderr));
         let what = args.get(..2).unwrap_or(args).join(" ");
-        let last = evidence.last().map(|line| line.strip_prefix("error: ").unwrap_or(line).to_owned());
+        let telling = evidence.iter().rfind(|line| !line.starts_with("hint: "));
+        let last = telling.map(|line| line.strip_prefix("error: ").unwrap_or(line).to_owned());
         match ended.code {
             Some(LIMIT_REACHED) => {
                 let why = last.unwrap_or_else(|| format!("`{what}` reached its limit"));

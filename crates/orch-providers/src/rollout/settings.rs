@@ -58,7 +58,37 @@ impl Default for RolloutLimits {
     }
 }
 
+/// When all of a rollout is over that has this much time: before whoever gave it that stops listening, since what is said of
+/// a node then is what was read.
+pub(crate) fn end_within(all: Duration) -> Duration {
+    all * 19 / 20
+}
+
 impl RolloutLimits {
+    /// The same, where all of it together has this much time. A node that goes back must be at its end, and read, before
+    /// nobody listens any more; so what the node does gets at most three quarters, the way back included.
+    pub fn within(self, all: Duration) -> Self {
+        let room = all * 3 / 4;
+        let wait = self.confirm + self.health;
+        let whole = self.activate * 2 + wait;
+        if whole <= room && self.reboot * 2 + wait <= room {
+            return self;
+        }
+        let share = |limit: Duration| {
+            let share = room.as_secs_f64() * limit.as_secs_f64() / whole.as_secs_f64();
+            Duration::from_secs_f64(share).min(limit)
+        };
+        let (confirm, health) = (share(self.confirm), share(self.health));
+        Self {
+            answer: self.answer.min(all / 5),
+            activate: share(self.activate),
+            reboot: self.reboot.min(room.saturating_sub(confirm + health) / 2),
+            confirm,
+            health,
+            ..self
+        }
+    }
+
     /// What the node itself is told of them.
     pub(super) fn of_node(&self) -> SwitchLimits {
         let whole = |limit: Duration| (limit.as_secs() + u64::from(limit.subsec_nanos() > 0)).max(1);
@@ -74,5 +104,24 @@ impl RolloutLimits {
     pub(super) fn until_the_end(&self, reboot: bool) -> Duration {
         let once = if reboot { self.reboot } else { self.activate };
         once + self.confirm + self.health + once + self.answer
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_node_may_take_fits_into_the_time_that_there_is() {
+        let usual = RolloutLimits::default();
+        assert_eq!(usual.within(Duration::from_hours(1)), usual);
+        for seconds in [10, 30, 60, 600] {
+            let all = Duration::from_secs(seconds);
+            let limits = usual.within(all);
+            let all = end_within(all);
+            assert!(limits.until_the_end(false) <= all, "{all:?}: {limits:?}");
+            assert!(limits.until_the_end(true) <= all, "{all:?}: {limits:?}");
+            assert!(limits.activate > Duration::ZERO && limits.confirm > Duration::ZERO, "{limits:?}");
+        }
     }
 }

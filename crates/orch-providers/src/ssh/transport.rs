@@ -14,7 +14,7 @@ use super::connection::Connection;
 use super::road::SshRoad;
 use super::way::Way;
 use crate::push::{self, Part, Program, What};
-use crate::rollout::{Holding, Rollout, system_of};
+use crate::rollout::{Holding, Rollout, end_within, system_of};
 
 #[async_trait]
 impl Transport for Ssh {
@@ -38,7 +38,7 @@ impl Transport for Ssh {
                 limits: &settings.limits,
                 settings: &settings.rollout,
                 permit,
-                deadline,
+                deadline: Instant::now() + end_within(settings.limits.configure),
             };
             return rollout.carry_out(system).await;
         }

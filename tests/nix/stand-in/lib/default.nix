@@ -4,8 +4,17 @@ rec {
   mkOption = id;
   mkDefault = id;
   mkForce = id;
-  mkIf = condition: content: { _type = "if"; inherit condition content; };
-  mkMerge = contents: { _type = "merge"; inherit contents; };
-  literalExpression = text: { _type = "literalExpression"; inherit text; };
+  mkIf = condition: content: {
+    _type = "if";
+    inherit condition content;
+  };
+  mkMerge = contents: {
+    _type = "merge";
+    inherit contents;
+  };
+  literalExpression = text: {
+    _type = "literalExpression";
+    inherit text;
+  };
   types = { };
 }

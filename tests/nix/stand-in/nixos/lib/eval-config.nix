@@ -1,6 +1,6 @@
 # A stand-in for NixOS, for tests without nixpkgs: real derivations, a real `switch-to-configuration`, no packages.
 #
-# Of a module it reads `imports`, `orch` and `standIn`; later modules win, key by key:
+# Of a module it reads `imports`, `orch` and `standIn`; of two that say the same key, the later one wins:
 #
 #   standIn = {
 #     activate = "shell lines that `switch-to-configuration test` runs";
@@ -40,7 +40,18 @@ let
 
   loaded = builtins.concatMap load modules;
 
-  merge = key: builtins.foldl' (all: module: all // (module.${key} or { })) { } loaded;
+  # Sets in a set are merged, everything else is the last one's.
+  join =
+    one: other:
+    one
+    // builtins.mapAttrs (
+      name: value:
+      if builtins.isAttrs value && builtins.isAttrs (one.${name} or null) then
+        one.${name} // value
+      else
+        value
+    ) other;
+  merge = key: builtins.foldl' (all: module: join all (module.${key} or { })) { } loaded;
 
   standIn = {
     activate = "";
@@ -60,7 +71,17 @@ let
     inherit standIn;
     system.build.toplevel = import ./toplevel.nix {
       inherit system;
-      inherit (standIn) activate check files units kernel initrd systemd version references;
+      inherit (standIn)
+        activate
+        check
+        files
+        units
+        kernel
+        initrd
+        systemd
+        version
+        references
+        ;
       hostname = config.orch.node.config.hostname or config.orch.node.name or "nixos";
     };
   };

@@ -1,5 +1,17 @@
 # The derivation of a stand-in system. It needs /bin/sh and coreutils, to be built and to be activated.
-{ system, hostname, version, activate, check, files, units, kernel, initrd, systemd, references }:
+{
+  system,
+  hostname,
+  version,
+  activate,
+  check,
+  files,
+  units,
+  kernel,
+  initrd,
+  systemd,
+  references,
+}:
 
 let
   make =
@@ -33,7 +45,9 @@ let
 
   entries =
     builtins.concatMap (at: entry at files.${at}) (builtins.attrNames files)
-    ++ builtins.concatMap (unit: entry "etc/systemd/system/${unit}" units.${unit}) (builtins.attrNames units);
+    ++ builtins.concatMap (unit: entry "etc/systemd/system/${unit}" units.${unit}) (
+      builtins.attrNames units
+    );
 in
 make "nixos-system-${hostname}-${version}" {
   inherit references version;

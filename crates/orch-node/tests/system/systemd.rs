@@ -1,0 +1,57 @@
+//! Where systemd runs, it watches over the watcher: a unit that is no part of anybody's connection, and that is started again
+//! when it is killed.
+
+use orch_model::StorePath;
+use orch_model::system::RolloutPhase;
+
+use crate::machine::{First, Machine, order, wait_for};
+use crate::stand_in::StandIn;
+
+fn watcher(machine: &Machine) -> Option<String> {
+    let pid = machine.shell("systemctl show --property=MainPID --value orch-rollout.service");
+    (!matches!(pid.as_str(), "" | "0")).then_some(pid)
+}
+
+fn is_on(machine: &Machine, system: &StorePath) {
+    assert_eq!((machine.running(), machine.boots()), (system.to_string(), system.to_string()));
+    let is_gone = || machine.shell("systemctl list-units --all --no-legend 'orch-rollout*'").is_empty();
+    wait_for("nothing to be left of the unit", || is_gone().then_some(()));
+}
+
+#[test]
+fn a_watcher_that_is_killed_is_started_again_by_systemd_and_leaves_no_unit_behind() {
+    let Some((machine, first)) = Machine::with_first_by(First::Systemd) else { return };
+    let second = machine.add(&StandIn::good("second"));
+    machine.order(&order("r1", &second));
+    machine.wait_for_phase(RolloutPhase::Waiting);
+    for _ in 0..3 {
+        let killed = wait_for("the unit", || watcher(&machine));
+        machine.shell(&format!("kill -9 {killed}"));
+        wait_for("another", || watcher(&machine).filter(|pid| *pid != killed));
+    }
+    let answer = machine.confirm("r1");
+    assert_eq!(answer.record.phase, RolloutPhase::Permanent, "{answer:?}");
+    is_on(&machine, &second);
+    // While a system is activated too: then the node goes back.
+    let slow = machine.add(&StandIn { before: "sleep 1000", ..StandIn::good("slow") });
+    machine.order(&order("r2", &slow));
+    wait_for("the activation", || (machine.shell("pgrep -x sleep || true") != "").then_some(()));
+    machine.shell(&format!("kill -9 {}", watcher(&machine).unwrap()));
+    let record = machine.wait_for_end();
+    assert_eq!(record.phase, RolloutPhase::RolledBack, "{record:?}");
+    assert_eq!(machine.shell("pgrep -x sleep || true"), "");
+    is_on(&machine, &second);
+    assert_ne!(first, second);
+}
+
+#[test]
+fn units_that_failed_are_evidence() {
+    let Some((machine, first)) = Machine::with_first_by(First::Systemd) else { return };
+    let after = "systemd-run --quiet --unit=broken --wait false; exit 4";
+    let bad = machine.add(&StandIn { after, ..StandIn::good("bad") });
+    machine.order(&order("r1", &bad));
+    let answer = machine.confirm("r1");
+    assert_eq!(answer.record.phase, RolloutPhase::RolledBack, "{answer:?}");
+    assert!(answer.record.evidence.iter().any(|line| line.contains("unit: broken.service")), "{answer:?}");
+    is_on(&machine, &first);
+}

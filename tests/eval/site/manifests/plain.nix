@@ -1,0 +1,10 @@
+{
+  schema_version = 2;
+  name = "plain";
+  nodes = [
+    {
+      name = "web";
+      type = "vm";
+    }
+  ];
+}

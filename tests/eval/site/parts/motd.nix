@@ -1,0 +1,1 @@
+{ config, ... }: { standIn.files."etc/motd" = config.orch.node.name; }

@@ -1,0 +1,74 @@
+//! A whole life: made, given a system, given another, left alone where nothing changed, taken back where one is bad.
+
+use super::scene::{NixLab, node, skips};
+
+const FIRST: &str = r#"version = "1"; activate = "echo one > /etc/made-by";"#;
+const SECOND: &str = r#"version = "2"; activate = "echo two > /etc/made-by";"#;
+const BROKEN: &str =
+    r#"version = "3"; activate = "echo three > /etc/made-by; echo it is broken >&2; exit 7";"#;
+
+#[test]
+fn a_node_is_given_its_system_and_another_one_and_nothing_where_nothing_changed() {
+    if skips() {
+        return;
+    }
+    let scene = NixLab::with_nodes("", &["web"], FIRST);
+    let made = scene.orch("create -M lab -H father --json").ends_with(0).every_node_is("changed");
+    let first = scene.runs("web").unwrap();
+    assert!(first.to_string_lossy().ends_with("nixos-system-web-1"), "{}\n{}", first.display(), made.stdout);
+    assert_eq!(scene.boots("web"), Some(first.clone()));
+    assert_eq!(scene.read("web", "etc/made-by").as_deref(), Some("one\n"));
+    made.says(&format!("read back: runs and boots {}", first.display()));
+
+    scene.orch("config -M lab -H father --json").ends_with(0).every_node_is("unchanged");
+    assert_eq!(scene.runs("web"), Some(first.clone()));
+
+    scene.module(SECOND);
+    scene.orch("config -M lab -H father --json").ends_with(0).every_node_is("changed");
+    let second = scene.runs("web").unwrap();
+    assert!(second.to_string_lossy().ends_with("nixos-system-web-2"), "{}", second.display());
+    assert_eq!(scene.boots("web"), Some(second));
+    assert_eq!(scene.read("web", "etc/made-by").as_deref(), Some("two\n"));
+}
+
+#[test]
+fn a_system_whose_activation_fails_is_taken_back_and_the_report_says_what_was_read() {
+    if skips() {
+        return;
+    }
+    let scene = NixLab::with_nodes("", &["web"], FIRST);
+    scene.orch("create -M lab -H father --json").ends_with(0);
+    let first = scene.runs("web").unwrap();
+
+    scene.module(BROKEN);
+    let failed = scene.orch("config -M lab -H father --json").ends_with(1).every_node_is("failed");
+    assert_eq!(scene.runs("web"), Some(first.clone()));
+    assert_eq!(scene.boots("web"), Some(first.clone()));
+    assert_eq!(
+        scene.read("web", "etc/made-by").as_deref(),
+        Some("one\n"),
+        "the one before was activated again"
+    );
+    failed.says(&format!("read back: runs and boots {}", first.display())).says("it is broken");
+
+    // What was taken back is tried again, and mended by what is right.
+    scene.module(SECOND);
+    scene.orch("config -M lab -H father --json").ends_with(0).every_node_is("changed");
+}
+
+#[test]
+fn a_node_that_does_not_evaluate_fails_by_itself_with_what_nix_said() {
+    if skips() {
+        return;
+    }
+    let scene = NixLab::with_nodes("on_error: continue", &["web"], FIRST);
+    scene.lab.write("specs/odd.yaml", "schema_version: 1\nnixos: { modules: [modules/odd] }\n");
+    scene.lab.write("modules/odd/default.nix", "{ ... }: { standIn = throw \"the well is dry\"; }\n");
+    scene.lab.write_nodes("on_error: continue", &[&node("web", "nixos"), &node("odd", "odd")]);
+    let made = scene.orch("create -M lab -H father --json").ends_with(2);
+    assert_eq!(made.node("web")["status"], "changed", "{}", made.stdout);
+    assert_eq!(made.node("odd")["status"], "failed", "{}", made.stdout);
+    made.says("the well is dry");
+    assert!(scene.runs("web").is_some());
+    assert!(scene.lab.machines().iter().all(|name| name != "lab-odd"), "what has no system is not made");
+}
