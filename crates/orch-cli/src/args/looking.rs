@@ -7,7 +7,7 @@ use orch_plan::{Selection, Selector, Verb};
 use orch_run::RunId;
 
 use super::about::{About, OptionalManifest, Placement};
-use super::acting::Pace;
+use super::acting::{Pace, StagingArgs};
 
 /// What to plan.
 #[derive(Debug, Args)]
@@ -24,6 +24,9 @@ pub(crate) struct PlanArgs {
     /// Plan against a recorded state (JSON) instead of looking; `-` reads standard input.
     #[arg(long, value_name = "FILE")]
     pub(crate) observed: Option<PathBuf>,
+    /// How many nodes at first, where the plan is for `config`.
+    #[command(flatten)]
+    pub(crate) staging: StagingArgs,
     /// How much at once.
     #[command(flatten)]
     pub(crate) pace: Pace,
@@ -106,6 +109,24 @@ pub(crate) enum RunsArgs {
         /// Also write the run as one self-contained HTML page, with a timeline.
         #[arg(long, value_name = "FILE")]
         report: Option<PathBuf>,
+    },
+    /// Have a run begin nothing new for now; what runs comes to its end.
+    #[command(after_help = "Example:\n  orch runs pause latest")]
+    Pause {
+        /// The run, or `latest`.
+        run: RunChoice,
+    },
+    /// Have a run go on that was paused.
+    #[command(after_help = "Example:\n  orch runs resume latest")]
+    Resume {
+        /// The run, or `latest`.
+        run: RunChoice,
+    },
+    /// Have a run end early, as the first Ctrl-C does: what runs comes to its end, and nothing new is begun.
+    #[command(after_help = "Example:\n  orch runs abort latest")]
+    Abort {
+        /// The run, or `latest`.
+        run: RunChoice,
     },
 }
 

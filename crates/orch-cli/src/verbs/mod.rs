@@ -30,6 +30,7 @@ pub(crate) fn run(cli: &Cli, output: &Output) -> Result<ExitCode, Failure> {
         VerbArgs::Plan(args) => plan::run(cli, args, output),
         VerbArgs::Create(args) => act::create(cli, args, output),
         VerbArgs::Config(args) => act::config(cli, args, output),
+        VerbArgs::Rollout(args) => act::rollout(cli, args, output),
         VerbArgs::Status(args) => status::run(cli, args, output),
         VerbArgs::Lab { what } => lab::run(cli, what, output),
         VerbArgs::Test(args) => trial::run(cli, args, output),
