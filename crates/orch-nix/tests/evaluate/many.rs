@@ -81,3 +81,18 @@ async fn with_little_memory_nodes_are_evaluated_one_by_one_to_the_same_systems()
     let alone = known["alone"].as_u64().unwrap();
     assert!((1 << 20..200 << 20).contains(&alone), "what was seen is remembered: {known}");
 }
+
+#[tokio::test]
+async fn a_file_that_one_evaluates_and_another_reads_at_the_same_time_matters_to_both() {
+    let Some(scene) = Scene::set().await else { return };
+    scene.write("hosts/a/default.nix", "_: { a = import ../shared.nix; }");
+    scene.write("hosts/b/default.nix", "_: { b = builtins.readFile ../shared.nix; }");
+    scene.write("hosts/c/default.nix", "_: { }");
+    scene.write("hosts/shared.nix", "{ }");
+    scene.evaluate(&["a", "b"]).await;
+    assert_eq!(scene.told(), "evaluates 2 nodes in 2 parts");
+    scene.one("c").await;
+    scene.write("hosts/shared.nix", "{ changed = true; }");
+    let results = scene.evaluate(&["a", "b", "c"]).await;
+    assert_eq!(evaluated_again(&results), BTreeSet::from(["a", "b"]), "{}", scene.told());
+}

@@ -33,7 +33,8 @@ impl Scene {
         let settings = EvaluatorSettings {
             cache: folder.path().join("cache"),
             nixpkgs: Some(folder.path().join("nixpkgs")),
-            memory: None,
+            // What is free on a machine is another amount each time.
+            memory: Some(16 << 30),
             parallel: 2,
             limit: Duration::from_mins(2),
             lib: Some(lib),
