@@ -13,6 +13,7 @@ let
     node
     text
     file
+    full
     other
     ;
   inherit (fixture.full)
@@ -69,6 +70,18 @@ in
         true
         true
       ];
+    };
+    "packages: every name that Debian has otherwise is a package here" = {
+      is = builtins.filter (
+        name: !lib.isDerivation (lib.attrByPath (lib.splitString "." name) null full.pkgs)
+      ) (builtins.attrValues (import (library + "/package-names.nix")));
+      wanted = [ ];
+    };
+    "services: every option of another name is one" = {
+      is = builtins.filter (path: !lib.hasAttrByPath (path ++ [ "enable" ]) config) (
+        builtins.attrValues (import (library + "/service-options.nix"))
+      );
+      wanted = [ ];
     };
     "services: those with an option of their own" = {
       is = [
