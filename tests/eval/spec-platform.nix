@@ -120,11 +120,11 @@ in
       ];
     };
     "files: below /etc, to the letter" = {
-      is = with config.environment.etc.motd; [
-        text
-        mode
-        user
-        group
+      is = map (key: config.environment.etc.motd.${key}) [
+        "text"
+        "mode"
+        "user"
+        "group"
       ];
       wanted = [
         text
@@ -134,10 +134,10 @@ in
       ];
     };
     "files: mode, owner and the owner's group" = {
-      is = with config.environment.etc."app/app.conf"; [
-        mode
-        user
-        group
+      is = map (key: config.environment.etc."app/app.conf".${key}) [
+        "mode"
+        "user"
+        "group"
       ];
       wanted = [
         "0664"
