@@ -8,12 +8,15 @@
 }:
 
 let
-  inherit (packages) orch;
+  tested = packages.orch.override {
+    runTests = true;
+    nodeProgram = null;
+  };
 
   # A step of Cargo in the same place, and with the same dependencies, as the build.
   cargo =
     name: tools: command:
-    (orch.override { nodeProgram = null; }).overrideAttrs (old: {
+    tested.overrideAttrs (old: {
       pname = "orch-${name}";
       nativeBuildInputs = old.nativeBuildInputs ++ tools;
       buildPhase = ''
@@ -39,6 +42,26 @@ let
     else
       throw "${name}: ${toString (lib.length failures)} of ${toString (lib.length results)} do not hold\n${told}";
 
+  # Of the tests of `nix/lib`, those that say what they found; `tests/eval/run` has the rest, which is about messages.
+  library =
+    file:
+    let
+      found = import (../tests/eval + "/${file}.nix") {
+        inherit lib;
+        nixpkgs = pkgs.path;
+        library = ./lib;
+        standIn = ../tests/nix/stand-in;
+      };
+    in
+    lib.mapAttrsToList (name: test: {
+      name = "${file}: ${name}";
+      why =
+        if test.is == test.wanted then
+          null
+        else
+          "it is ${builtins.toJSON test.is}, and was to be ${builtins.toJSON test.wanted}";
+    }) found.tests;
+
   # The platform of a host decides where it is built.
   here = lib.filterAttrs (
     _: host: host.pkgs.stdenv.hostPlatform.system == pkgs.stdenv.hostPlatform.system
@@ -55,10 +78,15 @@ packages
     pkgs.rustfmt
     pkgs.nixfmt
   ] "cargo fmt --all --check && find . -name '*.nix' -exec nixfmt --check {} +";
-  tests = orch.override {
-    runTests = true;
-    nodeProgram = null;
-  };
+  tests = tested;
+  eval = evaluated "eval" (
+    lib.concatMap library [
+      "types"
+      "schema"
+      "spec-access"
+      "spec-platform"
+    ]
+  );
   modules = evaluated "modules" (
     import ../tests/modules { nixpkgs = pkgs.path; }
     ++ import ../tests/modules/nixos.nix { nixpkgs = pkgs.path; }

@@ -33,29 +33,34 @@ let
       orch.override { inherit (newer) rustc rustPlatform; }
   '';
 
-  # What the compiler and the tests read, and nothing else: a change elsewhere rebuilds nothing.
-  # A folder that this tree does not have is skipped; the compiler and the tests say what they miss.
+  # What the compiler reads, and nothing else: a change elsewhere rebuilds nothing. The tests read the sample site, the fixtures
+  # and the rules of the house as well. What this tree does not have is skipped; the compiler and the tests say what they miss.
   sources = lib.fileset.unions (
-    [
-      ../Cargo.toml
-      ../Cargo.lock
-      ../crates
-    ]
-    ++ map lib.fileset.maybeMissing [
-      # The sample site, the fixtures, and what the tests of the house read.
-      ../.ci
-      ../deny.toml
-      ../docs
-      ../fuzz
-      ../hosts
-      ../manifests
-      ../nix
-      ../postures
-      ../presets
-      ../site.yaml
-      ../specs
-      ../tests
-    ]
+    map lib.fileset.maybeMissing (
+      [
+        ../Cargo.toml
+        ../Cargo.lock
+        ../crates
+        ./lib
+      ]
+      ++ lib.optionals runTests [
+        ../.ci
+        ../deny.toml
+        ../docs
+        ../flake.nix
+        ../fuzz
+        ../hosts
+        ../manifests
+        ../nix
+        ../postures
+        ../presets
+        ../rustfmt.toml
+        ../clippy.toml
+        ../site.yaml
+        ../specs
+        ../tests
+      ]
+    )
   );
 in
 rustPlatform.buildRustPackage {

@@ -29,7 +29,8 @@ fn a_mistake_in_the_template_would_be_seen() {
 #[test]
 fn the_template_says_what_orch_init_writes() {
     let site = TempDir::new().unwrap();
-    let made = Command::new(env!("CARGO_BIN_EXE_orch")).arg("init").arg(site.path().join("x")).output().unwrap();
+    let made =
+        Command::new(env!("CARGO_BIN_EXE_orch")).arg("init").arg(site.path().join("x")).output().unwrap();
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
     for file in ["hosts/here", "manifests/hello", "specs/base", "presets/small", "postures/dev"] {
         let file = format!("{file}.yaml");

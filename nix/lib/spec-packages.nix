@@ -8,25 +8,8 @@ role:
 }:
 
 let
-  # Names of Debian's that nixpkgs has under another one. A site adds its own in `orch.packageNames`.
-  names = {
-    "ca-certificates" = "cacert";
-    "dnsutils" = "dig";
-    "bind9-dnsutils" = "dig";
-    "g++" = "gcc";
-    "iputils-ping" = "iputils";
-    "net-tools" = "nettools";
-    "netcat-openbsd" = "netcat";
-    "nfs-common" = "nfs-utils";
-    "openssh-client" = "openssh";
-    "openssh-server" = "openssh";
-    "procps" = "procps";
-    "python3-pip" = "python3Packages.pip";
-    "qemu-guest-agent" = "qemu_kvm";
-    "vim-nox" = "vim";
-    "xz-utils" = "xz";
-  }
-  // config.orch.packageNames;
+  # A site adds its own names to ours.
+  names = import ./package-names.nix // config.orch.packageNames;
 
   squash = builtins.replaceStrings [ "-" "_" "." ] [ "" "" "" ];
   like = name: builtins.filter (other: squash other == squash name) (builtins.attrNames pkgs);

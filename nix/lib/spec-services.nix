@@ -10,49 +10,7 @@ role:
 let
   services = role.services or { };
 
-  # Units that NixOS switches under another name.
-  options' = {
-    "ssh" = [
-      "services"
-      "openssh"
-    ];
-    "sshd" = [
-      "services"
-      "openssh"
-    ];
-    "chronyd" = [
-      "services"
-      "chrony"
-    ];
-    "docker" = [
-      "virtualisation"
-      "docker"
-    ];
-    "libvirtd" = [
-      "virtualisation"
-      "libvirtd"
-    ];
-    "qemu-guest-agent" = [
-      "services"
-      "qemuGuest"
-    ];
-    "systemd-networkd" = [
-      "systemd"
-      "network"
-    ];
-    "systemd-resolved" = [
-      "services"
-      "resolved"
-    ];
-    "systemd-timesyncd" = [
-      "services"
-      "timesyncd"
-    ];
-    "tailscaled" = [
-      "services"
-      "tailscale"
-    ];
-  };
+  others = import ./service-options.nix;
 
   # What systemd has besides services: where it is defined, and what pulls it in at boot.
   kinds = {
@@ -104,7 +62,7 @@ let
     { name, kind, ... }:
     let
       path =
-        options'.${name} or [
+        others.${name} or [
           "services"
           name
         ];

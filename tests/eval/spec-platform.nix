@@ -13,6 +13,7 @@ let
     node
     text
     file
+    full
     other
     ;
   inherit (fixture.full)
@@ -70,6 +71,18 @@ in
         true
       ];
     };
+    "packages: every name that Debian has otherwise is a package here" = {
+      is = builtins.filter (
+        name: !lib.isDerivation (lib.attrByPath (lib.splitString "." name) null full.pkgs)
+      ) (builtins.attrValues (import (library + "/package-names.nix")));
+      wanted = [ ];
+    };
+    "services: every option of another name is one" = {
+      is = builtins.filter (path: !lib.hasAttrByPath (path ++ [ "enable" ]) config) (
+        builtins.attrValues (import (library + "/service-options.nix"))
+      );
+      wanted = [ ];
+    };
     "services: those with an option of their own" = {
       is = [
         config.services.nginx.enable
@@ -107,11 +120,11 @@ in
       ];
     };
     "files: below /etc, to the letter" = {
-      is = with config.environment.etc.motd; [
-        text
-        mode
-        user
-        group
+      is = map (key: config.environment.etc.motd.${key}) [
+        "text"
+        "mode"
+        "user"
+        "group"
       ];
       wanted = [
         text
@@ -121,10 +134,10 @@ in
       ];
     };
     "files: mode, owner and the owner's group" = {
-      is = with config.environment.etc."app/app.conf"; [
-        mode
-        user
-        group
+      is = map (key: config.environment.etc."app/app.conf".${key}) [
+        "mode"
+        "user"
+        "group"
       ];
       wanted = [
         "0664"

@@ -47,7 +47,8 @@ With --root, the files of that tree are worked on; its programs are not run, and
                           end a running worker
   system look             say what the node runs and boots, and what it lacks of the closure on standard input
   system lease            give the node to the run on standard input, for a while; `system release RUN` takes it back
-  system receive          take what `nix-store --export` wrote, on standard input, into the store
+  system receive [--limit SECONDS]
+                          take what `nix-store --export` wrote, on standard input, into the store
   system substitute [--limit SECONDS]
                           fetch what the node's own Nix can of the closure on standard input
   system switch           go over to the system of the order on standard input, watched over by a process that

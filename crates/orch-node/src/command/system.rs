@@ -13,7 +13,7 @@ use crate::node::Node;
 use crate::system::{self, Standing, SystemError};
 use crate::worker::say;
 
-/// How long fetching may take where nobody says.
+/// How long fetching and receiving may take where nobody says.
 const FETCHING: Duration = Duration::from_hours(1);
 
 /// What is asked.
@@ -22,7 +22,7 @@ pub(super) enum SystemOrder {
     Look,
     Lease,
     Release { run: String },
-    Receive,
+    Receive { limit: Duration },
     Substitute { limit: Duration },
     Switch,
     Confirm { id: String, limit: Option<Duration> },
@@ -45,7 +45,7 @@ impl SystemOrder {
             "look" => Self::Look,
             "lease" => Self::Lease,
             "release" => Self::Release { run: words.text("a run")? },
-            "receive" => Self::Receive,
+            "receive" => Self::Receive { limit: words.seconds("--limit")?.unwrap_or(FETCHING) },
             "substitute" => Self::Substitute { limit: words.seconds("--limit")?.unwrap_or(FETCHING) },
             "switch" => Self::Switch,
             "confirm" => Self::Confirm { limit: words.seconds("--limit")?, id: words.text("a rollout")? },
@@ -82,7 +82,9 @@ pub(super) fn on_node(node: &Node, order: SystemOrder) -> ExitCode {
         SystemOrder::Look => with_input(&Origin::Input, |question| ended(system::look(node, question))),
         SystemOrder::Lease => with_input(&Origin::Input, |claim| ended(system::lease(node, claim))),
         SystemOrder::Release { run } => ended(system::release(node, &run)),
-        SystemOrder::Receive => ended(system::receive(node).map(|paths| Received { received: paths.len() })),
+        SystemOrder::Receive { limit } => {
+            ended(system::receive(node, limit).map(|paths| Received { received: paths.len() }))
+        }
         SystemOrder::Substitute { limit } => {
             with_input(&Origin::Input, |question| ended(system::substitute(node, question, limit)))
         }

@@ -19,6 +19,8 @@ use crate::tool::Tool;
 const ONE_CHECK: Duration = Duration::from_secs(10);
 /// How long to wait before what failed is tried again.
 const PAUSE: Duration = Duration::from_millis(250);
+/// The port of an SSH server that nobody has said another of.
+const USUAL_SSH_PORT: u16 = 22;
 /// The addresses by which a node reaches itself.
 const ITSELF: [IpAddr; 2] = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
 
@@ -34,7 +36,7 @@ pub(crate) fn wait_until_healthy(node: &Node, config: &Config, limit: Duration) 
 
 /// The same for checks that come without a configuration. Without a limit each is done once.
 pub(crate) fn wait_for(node: &Node, list: &[Health], limit: Duration) -> Vec<HealthReport> {
-    let checks = Checks::new(node, list, None);
+    let checks = Checks::new(node, list, USUAL_SSH_PORT);
     if limit.is_zero() { checks.all(ONE_CHECK) } else { checks.repeated(limit) }
 }
 
@@ -50,17 +52,17 @@ struct Checks<'a> {
 
 impl<'a> Checks<'a> {
     fn of(node: &'a Node, config: &'a Config) -> Self {
-        Self::new(node, &config.role.health, Some(config.role.ssh.port))
+        Self::new(node, &config.role.health, config.role.ssh.port)
     }
 
-    fn new(node: &'a Node, list: &'a [Health], ssh_port: Option<u16>) -> Self {
+    fn new(node: &'a Node, list: &'a [Health], ssh_port: u16) -> Self {
         // A node that shares its machine's programs has no SSH server where the machine has none.
         let shares = node.has(SHARES_PROGRAMS);
         let is_missing = shares && !node.has(ssh_server::WANTED);
         Self {
             node,
             list,
-            missing_ssh: ssh_port.filter(|_| is_missing),
+            missing_ssh: is_missing.then_some(ssh_port),
             lacks_systemd: shares && Systemd::of(node).is_none(),
         }
     }

@@ -2,7 +2,8 @@
 //! runs, and can end it.
 
 use std::fs::{self, File};
-use std::io::Write;
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Command, ExitStatus};
@@ -175,11 +176,15 @@ pub(super) fn begin_log(places: &Places) {
     }
 }
 
+/// The log of rollouts, to be written on.
+pub(super) fn log_file(places: &Places) -> io::Result<File> {
+    File::options().append(true).create(true).mode(0o600).open(places.kept(LOG))
+}
+
 /// Writes a line to the log of rollouts. There may be no room for it, which is no reason to stop.
 pub(super) fn log(places: &Places, line: &str) {
-    let open = || File::options().append(true).create(true).open(places.kept(LOG));
     let line = format!("{:.3} {}\n", jiff::Timestamp::now(), orch_model::printable(line));
-    if let Err(error) = open().and_then(|mut log| log.write_all(line.as_bytes())) {
+    if let Err(error) = log_file(places).and_then(|mut log| log.write_all(line.as_bytes())) {
         say(&in_full(&error));
     }
 }

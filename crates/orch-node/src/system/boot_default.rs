@@ -38,13 +38,22 @@ fn by_systemd_boot(places: &Places, boot: &Path, settings: &str) -> Option<Strin
     places.generation(&format!("system-{number}-link"))
 }
 
-/// The file of an entry. Its name may end with how often it is still tried.
+/// The file of an entry. Its name may end with how often it is still tried. A name that ends with a star means the newest
+/// generation of those that begin so.
 fn entry(folder: &Path, name: &str) -> Option<PathBuf> {
-    let is_it = |path: &PathBuf| {
-        let stem = path.file_stem().and_then(|stem| stem.to_str());
-        stem.is_some_and(|stem| stem == name || stem.split_once('+').is_some_and(|(stem, _)| stem == name))
+    let start = name.strip_suffix('*');
+    let rank = |path: &Path| {
+        let stem = path.file_stem()?.to_str()?;
+        let stem = stem.split_once('+').map_or(stem, |(stem, _)| stem);
+        match start {
+            None => (stem == name).then_some(0),
+            Some(start) if stem.starts_with(start) => stem.rsplit('-').next()?.parse::<u64>().ok(),
+            Some(_) => None,
+        }
     };
-    fs::read_dir(folder).ok()?.flatten().map(|entry| entry.path()).find(is_it)
+    let paths = fs::read_dir(folder).ok()?.flatten().map(|entry| entry.path());
+    let (_, newest) = paths.filter_map(|path| Some((rank(&path)?, path))).max()?;
+    Some(newest)
 }
 
 /// The entry at the number that is the default; NixOS has the default system first.
@@ -108,6 +117,14 @@ mod tests {
                 Some("/nix/store/a-nixos"),
             );
         }
+        check(
+            &[
+                ("boot/loader/loader.conf", "default nixos-*\n"),
+                ("boot/loader/entries/nixos-generation-9.conf", other),
+                ("boot/loader/entries/nixos-generation-10+3.conf", entry),
+            ],
+            Some("/nix/store/a-nixos"),
+        );
         let grub = "if [ ${next_entry} ] ; then\n  set default=\"${next_entry}\"\nelse\n  set default=\"1\"\nfi\n\
                     menuentry \"A\" --class nixos {\n  linux /k init=/nix/store/a-nixos/init x\n}\n\
                     menuentry \"B\" --class nixos {\n  linux /k init=/nix/store/b-nixos/init x\n}\n";

@@ -14,6 +14,7 @@ mod evidence;
 mod generation;
 mod inventory;
 mod lease;
+mod menu;
 mod nix;
 mod places;
 mod reboot;
@@ -58,8 +59,8 @@ pub(crate) fn release(node: &Node, run: &str) -> Result<(), SystemError> {
 }
 
 /// Takes what was exported on standard input into the store.
-pub(crate) fn receive(node: &Node) -> Result<Vec<StorePath>, SystemError> {
-    let received = nix::Nix::of(node).import()?;
+pub(crate) fn receive(node: &Node, limit: Duration) -> Result<Vec<StorePath>, SystemError> {
+    let received = nix::Nix::of(node).import(limit)?;
     // What refers to all others comes last. Until it is gone over to, nothing else keeps it.
     if let Some(last) = received.last() {
         generation::hold(&Places::of(node), "received", Some(last.as_str()))?;

@@ -4,6 +4,7 @@
 //! Where systemd runs, it is a unit that systemd starts again. Elsewhere they are two, each in a session of its own: one
 //! does the work, the other waits for its end and then takes its place; whoever is at work starts another second.
 
+use std::ffi::OsString;
 use std::fs::{self, File, TryLockError};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -11,7 +12,7 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::activate::{Process, end_leftover, gone, log};
+use super::activate::{Process, end_leftover, gone, log, log_file};
 use super::cut::{CUT, is_of_all};
 use super::error::SystemError;
 use super::places::Places;
@@ -58,7 +59,7 @@ pub(super) fn start(node: &Node, id: &str) -> Result<(), SystemError> {
     places.make_passing()?;
     let has_unit = node.has("/run/systemd/system") && start_unit(node, id);
     let standing = if is_of_all() { Standing::Alone } else { Standing::First };
-    let child = if has_unit { None } else { Some(spawn(id, standing, std::env::var_os(CUT))?) };
+    let child = if has_unit { None } else { Some(spawn(&places, id, standing, std::env::var_os(CUT))?) };
     let begun = wait_until_watched(&places, id);
     if let Some(mut child) = child {
         // It is nobody's child once this process has ended; until then it is to leave no remains.
@@ -109,7 +110,7 @@ fn start_unit(node: &Node, id: &str) -> bool {
 }
 
 /// Starts a watcher that has nothing of this process but its program.
-fn spawn(id: &str, standing: Standing, cut: Option<std::ffi::OsString>) -> Result<Child, SystemError> {
+fn spawn(places: &Places, id: &str, standing: Standing, cut: Option<OsString>) -> Result<Child, SystemError> {
     let mut command = Command::new(SELF);
     command.arg0("orch-node").args(["system", "watch"]);
     match standing {
@@ -117,6 +118,8 @@ fn spawn(id: &str, standing: Standing, cut: Option<std::ffi::OsString>) -> Resul
         Standing::Alone => drop(command.arg("--alone")),
         Standing::After(pid, started) => drop(command.arg("--after").arg(format!("{pid}:{started}"))),
     }
+    // What it says when it dies of a mistake is to be found.
+    let said = log_file(places).map_or_else(|_| Stdio::null(), Stdio::from);
     let child = command
         .arg(id)
         .env_clear()
@@ -125,7 +128,7 @@ fn spawn(id: &str, standing: Standing, cut: Option<std::ffi::OsString>) -> Resul
         .current_dir("/")
         .stdin(Stdio::null())
         .stdout(Stdio::null())
-        .stderr(Stdio::null())
+        .stderr(said)
         .spawn();
     child.map_err(SystemError::file("start", Path::new(SELF)))
 }
@@ -197,7 +200,7 @@ fn have_a_second(places: Places, id: String) {
     let Process { pid, started } = Process::this();
     thread::spawn(move || {
         loop {
-            match spawn(&id, Standing::After(pid, started), None) {
+            match spawn(&places, &id, Standing::After(pid, started), None) {
                 // It ends before this one only where somebody ends it.
                 Ok(mut second) => drop(second.wait()),
                 Err(error) => log(&places, &in_full(&error)),

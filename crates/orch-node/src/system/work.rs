@@ -11,8 +11,6 @@ use super::boot_default::boot_default;
 use super::clock::{after, left_until, uptime_ms};
 use super::error::SystemError;
 use super::evidence::gather;
-use super::generation;
-use super::nix::Nix;
 use super::places::{Places, is};
 use super::reboot::reboot;
 use super::record::{self, Rollout};
@@ -33,7 +31,7 @@ const TRIES: u32 = 5;
 const PAUSE: Duration = Duration::from_millis(200);
 
 /// Why a system is not kept, in words.
-pub(super) struct Fault(String);
+pub(super) struct Fault(pub(super) String);
 
 impl Fault {
     pub(super) fn words(self) -> String {
@@ -53,7 +51,7 @@ pub(super) struct Work<'a> {
     pub(super) places: Places,
     pub(super) rollout: Rollout,
     /// What the new system said when it was activated.
-    said: Vec<String>,
+    pub(super) said: Vec<String>,
     unhealthy: Vec<String>,
 }
 
@@ -132,51 +130,12 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Puts the new system into the boot menu, and leaves the default as it is.
-    fn register(&mut self) -> Result<(), Fault> {
-        self.rollout.touched_default = true;
-        record::write(&self.places, &self.rollout)?;
-        let system = self.rollout.record.system.clone();
-        let made = generation::add(&self.places, system.as_str())?;
-        if made.is_some() {
-            self.rollout.generation = made;
-            record::write(&self.places, &self.rollout)?;
-        }
-        self.write_menu()
-    }
-
-    /// Has the boot menu written by the system that is the default, and reads back that it still is.
-    pub(super) fn write_menu(&self) -> Result<(), Fault> {
-        let Some(default) = self.rollout.default_before().map(String::from) else { return Ok(()) };
-        if !super::activate::program(&self.places, &default).exists() {
-            return Ok(());
-        }
-        let attempt = run(&self.places, &default, Verb::Boot, self.activation_limit())?;
-        if !attempt.is_success() {
-            return Err(Fault(attempt.words()));
-        }
-        let (now, before) = (boot_default(&self.places), self.rollout.record.previous_default.clone());
-        if before.is_some() && now != before {
-            return Err(Fault(format!("the boot menu was written, and boots {}", named(now.as_deref()))));
-        }
-        Ok(())
-    }
-
     /// Ends where the new system would have to be booted into, with everything as it was.
     fn leave_to_reboot(&mut self) -> Result<(), Fault> {
         self.take_generation_away();
         self.write_menu()?;
         self.end(RolloutPhase::NeedsReboot);
         Ok(())
-    }
-
-    pub(super) fn take_generation_away(&mut self) {
-        let system = self.rollout.record.system.clone();
-        if let Some(number) = self.rollout.generation
-            && let Err(error) = generation::remove(&self.places, number, system.as_str())
-        {
-            log(&self.places, &in_full(&error));
-        }
     }
 
     fn reboot_into_it(&mut self) -> Result<(), Fault> {
@@ -243,18 +202,6 @@ impl Work<'_> {
         }
         self.end(RolloutPhase::Permanent);
         Ok(())
-    }
-
-    fn set_default(&mut self) -> Result<(), Fault> {
-        let system = self.rollout.record.system.clone();
-        Nix::of(self.node).set_profile(&self.places, system.as_str())?;
-        let attempt = run(&self.places, system.as_str(), Verb::Boot, self.activation_limit())?;
-        if attempt.is_success() {
-            return Ok(());
-        }
-        let words = attempt.words();
-        self.said = attempt.said;
-        Err(Fault(words))
     }
 
     /// Gathers what tells why, and then begins the way back. Nothing stops it, not even that it cannot be written down.
