@@ -9,6 +9,7 @@ use orch_providers::{GroundError, Obstacle};
 use orch_run::load::LoadError;
 use orch_run::{
     ExitCode, JournalFileError, LockError, StateDirError, TransportError, TreasuryError, TrialError,
+    WishError,
 };
 use orch_secrets::VaultError;
 use orch_server::OfficeError;
@@ -29,6 +30,9 @@ pub(crate) enum Failure {
     /// A journal cannot be read.
     #[error(transparent)]
     Journal(#[from] JournalFileError),
+    /// A run cannot be told what is wanted of it.
+    #[error(transparent)]
+    Wish(#[from] WishError),
     /// A host cannot be spoken to.
     #[error(transparent)]
     Ground(#[from] GroundError),
@@ -197,6 +201,7 @@ impl Failure {
             Self::NoServer(_) => {
                 "run `orch serve` where the nodes can reach it and say so by `server_url`; `--mode push` does without"
             }
+            Self::Wish(error) => error.hint(),
             Self::Lab(error) => error.hint(),
             Self::NothingForTheLab => "add one below hosts/; nodes on this very computer need no lab",
             Self::OfficeTaken => "end it first, or leave it to that one",
@@ -236,6 +241,7 @@ impl Failure {
         match self {
             Self::NoRuns
             | Self::Journal(_)
+            | Self::Wish(_)
             | Self::Unwritten { .. }
             | Self::Lock(_)
             | Self::NotConfirmed

@@ -5,10 +5,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use orch_model::{Fleet, HostName, Identity, Node, Scope, parse, resolve};
+use orch_model::{Fleet, HostName, HostRequest, Identity, Node, Scope, parse, resolve, resolve_hosts};
 use orch_nix::Kind;
 use orch_plan::{Goal, HostView, Observed, Plan, Selection, Verb};
+use orch_providers::rollout::Systems;
 use orch_providers::{Base, Ground, GroundError, Preflight};
+use orch_run::load;
 use orch_run::status::minding_drift;
 use orch_run::treasury::{judge_hosts, judge_readers, minding_readers};
 use orch_run::{SiteTreasury, StateDir, Treasury, TreasuryError, know_secrets, observe, picked};
@@ -42,6 +44,8 @@ pub(crate) struct Scene {
     manifest_file: Option<PathBuf>,
     /// A folder with nixpkgs, where one is named.
     nixpkgs: Option<PathBuf>,
+    /// Whether its nodes are nodes, or the hosts themselves.
+    kind: Kind,
 }
 
 /// Those who speak to hosts, and the hosts that nobody can speak to.
@@ -63,16 +67,41 @@ impl Scene {
         let catalog = parse(&sources, Scope::Manifest { name: &name, host: placement.host.as_ref() })?;
         output::warn(catalog.warnings());
         site::warn_of_no_name(&catalog);
-        let mut fleet = resolve(&catalog, &placement.request(name))?;
+        let fleet = resolve(&catalog, &placement.request(name))?;
+        let scene = Self::with(cli, &root, fleet, pace, Kind::Node)?;
+        let manifest_file = manifest.manifest_file.as_deref().map(absolute);
+        Ok(Self { manifest_file, ..scene })
+    }
+
+    /// Reads the site and finds out what is meant by hosts that are nodes themselves.
+    pub(crate) fn of_hosts(cli: &Cli, hosts: &[HostName], pace: &Pace) -> Result<Self, Failure> {
+        let root = site::root(cli)?;
+        let hosts: BTreeSet<HostName> = hosts.iter().cloned().collect();
+        let has_module = |name: &&HostName| root.join(format!("hosts/{name}/default.nix")).is_file();
+        let with_module = hosts.iter().filter(has_module).cloned().collect();
+        let sources = load::site(&root)?;
+        let catalog = parse(&sources, Scope::Hosts(&hosts))?;
+        output::warn(catalog.warnings());
+        let fleet = resolve_hosts(&catalog, &HostRequest { hosts, with_module })?;
+        Self::with(cli, &root, fleet, Some(pace), Kind::Host)
+    }
+
+    fn with(
+        cli: &Cli,
+        root: &Path,
+        mut fleet: Fleet,
+        pace: Option<&Pace>,
+        kind: Kind,
+    ) -> Result<Self, Failure> {
         if let Some(parallelism) = pace.and_then(|pace| pace.parallelism) {
             fleet.settings.parallelism = parallelism.into();
         }
         let identities = Identities::of_process();
-        let treasury = Arc::new(SiteTreasury::new(Vault::new(&absolute(&root), identities.clone())));
-        let base = base_with(cli, &root, treasury.clone())?;
-        let manifest_file = manifest.manifest_file.as_deref().map(absolute);
+        let treasury = Arc::new(SiteTreasury::new(Vault::new(&absolute(root), identities.clone())));
+        let base = base_with(cli, root, treasury.clone())?;
         let nixpkgs = cli.nixpkgs.as_deref().map(absolute);
-        Ok(Self { fleet, sealed: Vec::new(), base, treasury, identities, manifest_file, nixpkgs })
+        let (sealed, manifest_file) = (Vec::new(), None);
+        Ok(Self { fleet, sealed, base, treasury, identities, manifest_file, nixpkgs, kind })
     }
 
     /// Opens every secret of the nodes that are meant, so that it is known by what each is known again. What cannot be had
@@ -85,7 +114,8 @@ impl Scene {
         self.sealed = know_secrets(&mut self.fleet, vault, |node| meant.contains(node));
         let hosts: BTreeSet<&HostName> = meant.iter().map(|node| &node.host).collect();
         // What stands in for a host is opened by something else.
-        let is_spoken_to = |host: &HostName| hosts.contains(host) && self.base.steads.is_none();
+        let is_spoken_to =
+            |host: &HostName| hosts.contains(host) && self.base.steads.is_none() && self.kind == Kind::Node;
         self.sealed.extend(judge_hosts(&self.fleet, vault, is_spoken_to));
         self.sealed.extend(judge_readers(&self.fleet, vault, |node| meant.contains(node)));
         Ok(self)
@@ -102,7 +132,7 @@ impl Scene {
             site: &self.base.site,
             cache: self.base.state.evaluations(),
             nixpkgs: self.nixpkgs.clone(),
-            kind: Kind::Node,
+            kind: self.kind,
         };
         let fleet = &mut self.fleet;
         let known = block_on(async { Ok(evaluation.of(fleet, |node| meant.contains(node)).await) })?;
@@ -147,6 +177,11 @@ impl Scene {
         }
     }
 
+    /// Where the systems of its nodes come from.
+    pub(crate) fn systems(&self) -> Arc<dyn Systems> {
+        Arc::clone(&self.base.rollout.systems)
+    }
+
     /// The driver's own folder.
     pub(crate) const fn state(&self) -> &StateDir {
         &self.base.state
@@ -159,7 +194,10 @@ impl Scene {
 
     /// Finds those who speak to the hosts. A host that nobody can speak to is set aside.
     pub(crate) fn reach(&self) -> Reach {
-        let (ground, mute) = Ground::of(&self.fleet, &self.base);
+        let (ground, mute) = match self.kind {
+            Kind::Host => Ground::of_hosts(&self.fleet, &self.base),
+            Kind::Node => Ground::of(&self.fleet, &self.base),
+        };
         Reach { ground, mute }
     }
 }

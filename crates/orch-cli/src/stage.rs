@@ -9,6 +9,7 @@ use orch_plan::{Goal, Observed, Plan, Verb};
 use orch_run::{Control, Driver, HostLocks, Patience, Permit, RunId};
 use orch_server::{Limits, nobody};
 
+use crate::args::Pausing;
 use crate::failure::Failure;
 use crate::outlook::{Outlook, fetches};
 use crate::output;
@@ -81,17 +82,19 @@ impl Stage {
     }
 
     /// The driver that carries plans out here, told about by `view`.
-    pub(crate) fn driver(&self, view: &View) -> Driver {
+    pub(crate) fn driver(&self, view: &View, pausing: &Pausing) -> Driver {
         Driver {
             state: self.scene.state().clone(),
             places: self.reach.ground.places.clone(),
             permit: self.permit.clone(),
+            doors: self.reach.ground.doors.clone(),
             registry: Some(Arc::new(self.reach.registry(&self.scene))),
             treasury: self.scene.treasury(),
             control: view.control(),
             hooks: view.hooks(),
             watch: view.watch(),
-            patience: Patience::default(),
+            herald: view.herald(),
+            patience: Patience { pause: pausing.pause_limit.duration(), ..Patience::default() },
         }
     }
 }

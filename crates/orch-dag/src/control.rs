@@ -1,4 +1,4 @@
-//! The handle by which a run is ended early, and the signal that its parts listen to.
+//! The handle by which a run is held up or ended early, and the signal that its parts listen to.
 
 use tokio::sync::watch;
 
@@ -10,17 +10,33 @@ pub(crate) enum Phase {
     Cancelled,
 }
 
-/// The handle by which runs are ended early. Its clones are the same handle; one may be given to several runs, and a
-/// run that stops by itself leaves it alone.
+/// The handle by which runs are held up or ended early. Its clones are the same handle; one may be given to several runs,
+/// and a run that stops by itself leaves it alone.
 #[derive(Debug, Clone)]
 pub struct Control {
     phase: watch::Sender<Phase>,
+    paused: watch::Sender<bool>,
 }
 
 impl Control {
     /// A handle that has not been used yet.
     pub fn new() -> Self {
-        Self { phase: watch::Sender::new(Phase::Running) }
+        Self { phase: watch::Sender::new(Phase::Running), paused: watch::Sender::new(false) }
+    }
+
+    /// Starts nothing new until [`resume`](Self::resume) is called. Running tasks come to their end, retries included.
+    pub fn pause(&self) {
+        self.paused.send_replace(true);
+    }
+
+    /// Goes on after a [`pause`](Self::pause).
+    pub fn resume(&self) {
+        self.paused.send_replace(false);
+    }
+
+    /// Whether nothing new is started for now.
+    pub fn is_paused(&self) -> bool {
+        *self.paused.borrow()
     }
 
     /// Starts nothing new from here on. Running tasks end their current attempt, with no retry after it.
@@ -52,6 +68,10 @@ impl Control {
         self.reached(Phase::Cancelled).await;
     }
 
+    async fn resumed(&self) {
+        let _ = self.paused.subscribe().wait_for(|paused| !paused).await;
+    }
+
     async fn reached(&self, phase: Phase) {
         // An error would mean that the sender is gone, but `self` is the sender.
         let _ = self.phase.subscribe().wait_for(|current| *current >= phase).await;
@@ -74,6 +94,18 @@ pub(crate) struct Signal {
 impl Signal {
     pub(crate) fn phase(&self) -> Phase {
         self.own.phase().max(self.given.phase())
+    }
+
+    /// Waits for as long as the run is paused. One that is ended early is waited for no longer.
+    pub(crate) async fn resumed(&self) {
+        tokio::select! {
+            () = self.given.resumed() => {}
+            () = self.reached(Phase::Stopping) => {}
+        }
+    }
+
+    pub(crate) fn is_paused(&self) -> bool {
+        self.given.is_paused()
     }
 
     /// Waits until the run is at `phase` or past it.

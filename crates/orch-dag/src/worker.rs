@@ -33,28 +33,37 @@ fn hire<T: Send + Sync + 'static>(run: &Arc<Run<T>>) {
 fn work<T: Send + Sync + 'static>(run: Arc<Run<T>>) -> BoxFuture<'static, ()> {
     Box::pin(async move {
         run.scheduler().arrive();
-        let mut turn = run.scheduler().turn(run.is_open());
-        while let Turn::Run { task, hire: wanted } = turn {
+        let mut next = turn(&run, None).await;
+        while let Turn::Run { task, hire: wanted } = next {
             if wanted {
                 hire(&run);
             }
             if let Err(message) = caught::wait(see_to_its_end(&run, task)).await {
                 give_up(&run, task, message);
             }
-            turn = next(&run, task);
+            next = turn(&run, Some(task)).await;
             // A row of tasks that never wait must not keep the thread from everything else.
             tokio::task::consume_budget().await;
         }
-        if turn == (Turn::Leave { last: true }) {
+        if next == (Turn::Leave { last: true }) {
             run.over.notify_one();
         }
     })
 }
 
-fn next<T>(run: &Run<T>, ended: usize) -> Turn {
+/// What to do next, after the end of a task. While the run is paused, that is not said; what ended has ended all the same.
+async fn turn<T>(run: &Run<T>, mut ended: Option<usize>) -> Turn {
+    if run.signal.is_paused() {
+        if let Some(task) = ended.take() {
+            run.scheduler().complete(task, &run.graph);
+        }
+        run.signal.resumed().await;
+    }
     let open = run.is_open();
     let mut scheduler = run.scheduler();
-    scheduler.complete(ended, &run.graph);
+    if let Some(task) = ended {
+        scheduler.complete(task, &run.graph);
+    }
     scheduler.turn(open)
 }
 

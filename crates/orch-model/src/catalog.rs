@@ -3,7 +3,7 @@
 //! A [`Catalog`] exists only where nothing is wrong with the files in its [`Scope`]; what it leaves open is what
 //! only a request can say: which manifest, on which host, in which mode.
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -34,6 +34,8 @@ pub enum Scope<'s> {
         /// The host that the command names.
         host: Option<&'s HostName>,
     },
+    /// These hosts, and those on the way to them.
+    Hosts(&'s BTreeSet<HostName>),
 }
 
 /// The files of a site in which every reference holds.
@@ -62,6 +64,7 @@ pub fn parse<'a>(sources: &'a Sources, scope: Scope<'_>) -> Result<Catalog<'a>, 
     match scope {
         Scope::Site => catalog.parse_everything(),
         Scope::Manifest { name, host } => catalog.parse_reach(name, host)?,
+        Scope::Hosts(hosts) => catalog.parse_hosts(hosts)?,
     }
     check::references(&mut catalog);
     let problems = catalog.take_problems(scope);
@@ -208,6 +211,28 @@ impl Catalog<'_> {
             }
         }
         Ok(())
+    }
+
+    fn parse_hosts(&mut self, names: &BTreeSet<HostName>) -> Result<(), Problems> {
+        let unknown: Vec<Problem> =
+            names.iter().filter_map(|name| self.hosts.require(name, "host")).collect();
+        if !unknown.is_empty() {
+            return Err(Problems::new(unknown));
+        }
+        self.parse_ways();
+        Ok(())
+    }
+
+    /// Reads the hosts on the way to those that were read.
+    fn parse_ways(&mut self) {
+        let mut seen = 0;
+        while seen < self.hosts.parsed.len() {
+            seen = self.hosts.parsed.len();
+            let jumps: Vec<HostName> = self.hosts.parsed().filter_map(|host| host.jump().cloned()).collect();
+            for jump in &jumps {
+                self.hosts.parse_if_known(Some(jump));
+            }
+        }
     }
 
     fn take_problems(&mut self, scope: Scope<'_>) -> Problems {

@@ -93,6 +93,9 @@ pub struct HostSsh {
     pub host_keys: Vec<PublicKey>,
     /// A private key that opens it, besides orch's own: a path, relative to the site.
     pub identity: Option<String>,
+    /// Another host through which it is reached.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub jump: Option<HostName>,
 }
 
 /// What a host is, and how it is spoken to.

@@ -52,7 +52,7 @@ pub use identity::Identity;
 pub use node_record::{Alarm, Fetched, NodeRecord, Refused, Reported};
 pub use printable::printable;
 pub use problem::{Excerpt, Position, Problem, Problems, Severity};
-pub use resolve::{Request, Survey, resolve, survey};
+pub use resolve::{HostRequest, Request, Survey, resolve, resolve_hosts, survey};
 pub use schema::schemas;
 pub use source::{FileKind, Format, MAX_FILE_BYTES, Place, Source, Sources};
 pub use unit::{Cidr, SecretRef, Timespan};

@@ -18,10 +18,12 @@ mod plan;
 mod readback;
 mod render;
 mod selection;
+mod staging;
 
 pub use action::{Action, MachineRef, MachineSpec};
 pub use decide::plan;
 pub use observed::{Abilities, Applied, DiskAbility, HostView, Keys, Machine, MachineState, Marks, Observed};
-pub use plan::{Counts, Goal, Leftover, NodePlan, Plan, Verb, Verdict};
+pub use plan::{Counts, Goal, Leftover, NodePlan, OnNixos, Plan, Verb, Verdict};
 pub use readback::{Unconfirmed, confirm};
 pub use selection::{Selection, Selector};
+pub use staging::{Share, Stages, Staging, Strategy};

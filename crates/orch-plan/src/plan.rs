@@ -5,11 +5,14 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-use orch_model::{Digest, HostName, Identity, ManifestName, Mode, NodeName, OnError, SiteName, Timeouts};
+use orch_model::{
+    Digest, HostName, Identity, ManifestName, Mode, NodeName, OnError, SiteName, StorePath, Timeouts,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::action::{Action, MachineRef};
 use crate::selection::Selection;
+use crate::staging::{Stages, Staging};
 
 /// What is wanted of a fleet.
 #[derive(Debug, Clone, PartialEq)]
@@ -20,12 +23,16 @@ pub struct Goal {
     pub only: Selection,
     /// Whether a machine that cannot be changed in place is made anew.
     pub replace: bool,
+    /// How many nodes are configured at first, and then.
+    pub staging: Staging,
+    /// Whether a node may be rebooted for what can only be booted.
+    pub reboot: bool,
 }
 
 impl Goal {
     /// Everything, and nothing is made anew.
     pub const fn of(verb: Verb) -> Self {
-        Self { verb, only: Selection::All, replace: false }
+        Self { verb, only: Selection::All, replace: false, staging: Staging::ALL, reboot: false }
     }
 }
 
@@ -68,6 +75,12 @@ pub struct Plan {
     pub parallelism: usize,
     /// How long each phase may take.
     pub timeouts: Timeouts,
+    /// The batches in which nodes are worked on, where they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stages: Option<Stages>,
+    /// Whether a node may be rebooted for what can only be booted.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub reboot: bool,
     /// Each node, after everything that it needs.
     pub nodes: Vec<NodePlan>,
     /// Machines of this manifest that it no longer describes, and that are left alone.
@@ -82,7 +95,11 @@ impl Plan {
     pub(crate) fn outline_digest(&self) -> Digest {
         let settings = (self.verb, &self.site, &self.manifest, &self.hosts, self.on_error, self.parallelism);
         let nodes: Vec<_> = self.nodes.iter().map(NodePlan::outline).collect();
-        Digest::of(&(settings, self.timeouts, nodes, &self.leftovers))
+        let digest = Digest::of(&(settings, self.timeouts, nodes, &self.leftovers));
+        if self.stages.is_none() && !self.reboot {
+            return digest;
+        }
+        Digest::of(&(digest, &self.stages, self.reboot))
     }
 
     /// Whether carrying it out would change nothing.
@@ -126,6 +143,20 @@ pub struct NodePlan {
     pub down: Vec<Action>,
     /// What brings it up.
     pub up: Vec<Action>,
+    /// The machine that is there, where it is to run a NixOS system: a run that does something has it to itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nixos: Option<OnNixos>,
+}
+
+/// A machine that is there and is to run a NixOS system.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct OnNixos {
+    /// The machine.
+    pub machine: MachineRef,
+    /// The system.
+    pub system: StorePath,
+    /// Who brings it there.
+    pub mode: Mode,
 }
 
 /// What is done to a machine, with a configuration shown by its digest.

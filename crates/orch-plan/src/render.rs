@@ -7,6 +7,7 @@ use orch_model::{Size, printable};
 
 use crate::action::{Action, MachineSpec};
 use crate::plan::{NodePlan, Plan, Verdict};
+use crate::staging::Stages;
 
 /// `+ create`, `~ change`, `- destroy`, `= unchanged`, each with the why; then the counts and the digest.
 impl Display for Plan {
@@ -31,6 +32,9 @@ impl Display for Plan {
             } else {
                 writeln!(f, "is no longer described; `destroy --only {node}` removes it")?;
             }
+        }
+        if let Some(stages) = &self.stages {
+            write_stages(f, self, stages)?;
         }
         write_counts(f, self)?;
         write!(f, "plan {}", self.digest.short())
@@ -107,6 +111,24 @@ fn write_machine(f: &mut Formatter<'_>, machine: &MachineSpec) -> fmt::Result {
 fn write_size(f: &mut Formatter<'_>, size: Size) -> fmt::Result {
     let plural = if size.cores == 1 { "" } else { "s" };
     write!(f, "{} core{plural}, {} MB, {} GB", size.cores, size.memory, size.disk)
+}
+
+fn write_stages(f: &mut Formatter<'_>, plan: &Plan, stages: &Stages) -> fmt::Result {
+    let plural = if stages.batches.len() == 1 { "" } else { "es" };
+    write!(f, "\nin {} batch{plural} ({})", stages.batches.len(), stages.strategy)?;
+    match stages.max_fail {
+        0 => write!(f, ", none may fail")?,
+        several => write!(f, ", {several} may fail")?,
+    }
+    writeln!(f, "{}:", if stages.rollback_succeeded { ", else those before are taken back" } else { "" })?;
+    for (number, batch) in (1..).zip(&stages.batches) {
+        write!(f, "  {number}.")?;
+        for (index, place) in batch.iter().enumerate() {
+            write!(f, "{} {}", if index > 0 { "," } else { "" }, plan.nodes[*place].name())?;
+        }
+        writeln!(f)?;
+    }
+    Ok(())
 }
 
 fn write_counts(f: &mut Formatter<'_>, plan: &Plan) -> fmt::Result {

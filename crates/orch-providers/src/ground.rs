@@ -179,14 +179,15 @@ impl Ground {
         base: &Base,
         program: &Arc<Uploaded>,
     ) -> Result<(), (String, String)> {
-        let hops = vec![HostWay::hop(host)?];
+        let hops = way_to(host, premises.hosts);
         let settings = SshSettings {
-            more_identities: HostWay::identity(host, &base.site).into_iter().collect(),
+            more_identities: hops.iter().filter_map(|host| HostWay::identity(host, &base.site)).collect(),
             agent: base.agent.clone(),
             // It runs already: nobody waits for it to boot before it is known that it is needed.
             reach: HOST_REACH.max(premises.settings.timeouts.boot.duration().min(HOST_ITSELF)),
             ..ssh_settings(premises.settings, base)
         };
+        let hops = hops.into_iter().map(HostWay::hop).collect::<Result<_, _>>()?;
         let way = Arc::new(Ssh::new(Arc::new(HostWay { hops, program: Arc::clone(program) }), settings));
         let provider = HostSystem::new(host.clone(), premises.site.clone(), Arc::clone(&way));
         self.places.insert(host.name.clone(), place(Arc::new(provider), &way));
@@ -328,6 +329,15 @@ where
         leaser: Some(Arc::clone(way) as _),
         reverter: Some(Arc::clone(way) as _),
     }
+}
+
+/// A host after those through which it is reached, the first of them first.
+fn way_to<'h>(host: &'h Host, hosts: &'h BTreeMap<HostName, Host>) -> Vec<&'h Host> {
+    let jump = |host: &&'h Host| host.ssh.as_ref()?.jump.as_ref().and_then(|jump| hosts.get(jump));
+    // A way that goes round in a circle was refused when the files were read.
+    let mut way: Vec<&Host> = std::iter::successors(Some(host), jump).take(hosts.len()).collect();
+    way.reverse();
+    way
 }
 
 fn ssh_settings(settings: &Settings, base: &Base) -> SshSettings {

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use orch_dag::{Control, Hooks};
 use orch_plan::{Observed, Plan};
 
+use crate::doors::Doors;
 use crate::journal::{JournalFileError, RunId, RunJournal, StepValue};
 use crate::observe::observe;
 use crate::permit::Permit;
 use crate::provider::Places;
 use crate::registry::Registry;
 use crate::report::Report;
-use crate::runner::{Means, Patience, Watch, run};
+use crate::runner::{Herald, Means, Patience, Watch, run};
 use crate::state_dir::StateDir;
 use crate::treasury::Treasury;
 
@@ -24,6 +25,8 @@ pub struct Driver {
     pub places: Places,
     /// Leave to change them.
     pub permit: Permit,
+    /// The ways into nodes.
+    pub doors: Doors,
     /// Who knows the nodes that fetch their configuration themselves, where there are any.
     pub registry: Option<Arc<dyn Registry>>,
     /// Who can open the secrets of the site.
@@ -34,6 +37,8 @@ pub struct Driver {
     pub hooks: Arc<dyn Hooks<StepValue>>,
     /// Who is told what a step is doing while it does it.
     pub watch: Watch,
+    /// Who is told what concerns a run as a whole.
+    pub herald: Herald,
     /// How long things are waited for.
     pub patience: Patience,
 }
@@ -50,12 +55,14 @@ impl Driver {
         let means = Means {
             places: self.places.clone(),
             permit: self.permit.clone(),
+            doors: self.doors.clone(),
             registry: self.registry.clone(),
             treasury: Arc::clone(&self.treasury),
             journal: Arc::new(journal),
             control: self.control.clone(),
             hooks: Arc::clone(&self.hooks),
             watch: Arc::clone(&self.watch),
+            herald: Arc::clone(&self.herald),
             patience: self.patience.clone(),
         };
         Ok(run(plan, means).await)

@@ -7,6 +7,7 @@
 //!
 //! Nothing is decided here that a plan could decide, and nothing is called done that was not read back.
 
+mod caller;
 mod doors;
 mod driver;
 mod execute;
@@ -31,6 +32,7 @@ pub mod told;
 mod transport;
 pub mod treasury;
 mod trial;
+mod wish;
 
 #[cfg(feature = "memory")]
 pub mod conformance;
@@ -40,7 +42,7 @@ pub mod memory;
 pub use doors::{Doors, Presence, picked};
 pub use driver::Driver;
 pub use execute::{ExecOutcome, Execution, NodeExecution};
-pub use journal::{Entry, JournalFileError, RunId, RunJournal, StepValue};
+pub use journal::{Entry, Ill, JournalFileError, RunId, RunJournal, StepValue};
 pub use leaks::Left;
 pub use lock::{Holder, HostLocks, LockError, start_of};
 pub use observe::observe;
@@ -51,8 +53,8 @@ pub use permit::Permit;
 pub use progress::Progress;
 pub use provider::{Belonging, Done, Order, Owner, Pin, Place, Places, Provider, ProviderError, Scope};
 pub use registry::{Registry, RegistryError};
-pub use report::{ExitCode, NodeReport, NodeStatus, Report, RunState, StepReport};
-pub use runner::{Means, Patience, Watch, run};
+pub use report::{ExitCode, GateReport, NodeReport, NodeStatus, Paused, Report, RunState, StepReport};
+pub use runner::{Herald, Means, Patience, Watch, run};
 pub use runs::{RunSummary, Runs};
 pub use state_dir::{StateDir, StateDirError};
 pub use status::Standing;
@@ -60,3 +62,4 @@ pub use system::{Leaser, Reverter};
 pub use transport::{Configured, Door, Ended, Enroller, Target, Transport, TransportError};
 pub use treasury::{NoTreasury, SiteTreasury, Treasury, TreasuryError, know_secrets};
 pub use trial::{Phase, Trial, TrialError, TrialReport};
+pub use wish::{Wish, WishError};

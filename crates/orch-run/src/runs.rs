@@ -3,9 +3,10 @@
 use std::fs;
 use std::io;
 
-use crate::journal::{JournalFileError, RunId, RunJournal};
+use crate::journal::{JournalFileError, RunId, RunJournal, wishes_beside};
 use crate::report::Report;
 use crate::state_dir::StateDir;
+use crate::wish::{self, Wish, WishError};
 
 /// A run in a list.
 #[derive(Debug)]
@@ -41,6 +42,12 @@ impl Runs {
         runs.sort_unstable_by(|a, b| b.cmp(a));
         runs.truncate(limit);
         Ok(runs.into_iter().map(|run| RunSummary { report: self.show(&run), run }).collect())
+    }
+
+    /// Tells whoever carries a run out what is wanted of it. It is heeded soon, and not at once.
+    pub fn wish(&self, run: &RunId, wish: Wish) -> Result<(), WishError> {
+        let report = self.show(run)?;
+        wish::say(&wishes_beside(&self.state.runs().join(run.file_name())), &report, wish)
     }
 
     /// What became of a run.

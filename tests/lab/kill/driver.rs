@@ -131,6 +131,8 @@ async fn drive(job: &Job) {
         control: Control::new(),
         hooks: Arc::new(Nobody),
         watch: Arc::new(|_, _| {}),
+        herald: Arc::new(|_| {}),
+        doors: ground.doors,
         patience,
     };
     run(&plan, means).await;

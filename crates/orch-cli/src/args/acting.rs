@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use orch_model::{NodeName, Timespan};
+use orch_model::{HostName, NodeName, Timespan};
+use orch_plan::{Share, Staging, Strategy};
 
 use super::about::{About, Placement, RequiredManifest};
 
@@ -22,6 +23,84 @@ pub(crate) struct Acting {
     /// Who else is told.
     #[command(flatten)]
     pub(crate) telling: Telling,
+    /// How long it may be held up.
+    #[command(flatten)]
+    pub(crate) pausing: Pausing,
+}
+
+/// How long a run may be held up.
+#[derive(Debug, Args)]
+pub(crate) struct Pausing {
+    /// How long `orch runs pause` may hold the run up before it ends.
+    #[arg(long, value_name = "TIME", default_value = "1h")]
+    pub(crate) pause_limit: Timespan,
+}
+
+/// How many nodes at first, and then.
+#[derive(Debug, Args)]
+pub(crate) struct StagingArgs {
+    /// `all` at once, `serial` one after the other, or `canary`: one, then a tenth, then all. Between two batches every node
+    /// that is done is asked again how it is.
+    #[arg(long, value_name = "all|serial|canary", default_value = "all")]
+    strategy: Strategy,
+    /// How far each batch goes, counted from the first node, such as `1,10%,100%`; what is left is one more batch.
+    #[arg(long, value_name = "SHARES", value_delimiter = ',')]
+    batch: Vec<Share>,
+    /// How many nodes may fail before nothing new is begun. Default with batches: 0.
+    #[arg(long, value_name = "N")]
+    max_fail: Option<usize>,
+    /// Where more fail than may, take those back to the system before that were moved to a new one.
+    #[arg(long)]
+    rollback_succeeded: bool,
+    /// Reboot nodes where their new system can only be booted.
+    #[arg(long)]
+    pub(crate) reboot: bool,
+}
+
+impl StagingArgs {
+    /// What is asked for.
+    pub(crate) fn staging(&self) -> Staging {
+        Staging {
+            strategy: self.strategy,
+            batches: self.batch.clone(),
+            max_fail: self.max_fail,
+            rollback_succeeded: self.rollback_succeeded,
+        }
+    }
+}
+
+/// What to configure.
+#[derive(Debug, Args)]
+pub(crate) struct ConfigArgs {
+    /// On what, and how.
+    #[command(flatten)]
+    pub(crate) acting: Acting,
+    /// How many nodes at first.
+    #[command(flatten)]
+    pub(crate) staging: StagingArgs,
+}
+
+/// Which hosts to roll out to.
+#[derive(Debug, Args)]
+pub(crate) struct RolloutArgs {
+    /// The hosts that get a new system themselves: those with a NixOS module at `hosts/<name>/default.nix`.
+    #[arg(short = 'H', long = "host", value_name = "NAMES", value_delimiter = ',', required = true)]
+    pub(crate) hosts: Vec<HostName>,
+    /// How many at first.
+    #[command(flatten)]
+    pub(crate) staging: StagingArgs,
+    /// How much at once.
+    #[command(flatten)]
+    pub(crate) pace: Pace,
+    /// Print the plan and change nothing; end with 3 where the run would be refused.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Who else is told.
+    #[command(flatten)]
+    pub(crate) telling: Telling,
+    /// How long it may be held up.
+    #[command(flatten)]
+    pub(crate) pausing: Pausing,
 }
 
 /// How much at once.

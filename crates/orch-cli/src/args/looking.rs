@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
+use orch_model::{HostName, Mode};
 use orch_plan::{Selection, Selector, Verb};
 use orch_run::RunId;
 
 use super::about::{About, OptionalManifest, Placement};
-use super::acting::Pace;
+use super::acting::{Pace, StagingArgs};
 
 /// What to plan.
 #[derive(Debug, Args)]
@@ -24,6 +25,9 @@ pub(crate) struct PlanArgs {
     /// Plan against a recorded state (JSON) instead of looking; `-` reads standard input.
     #[arg(long, value_name = "FILE")]
     pub(crate) observed: Option<PathBuf>,
+    /// How many nodes at first, where the plan is for `config`.
+    #[command(flatten)]
+    pub(crate) staging: StagingArgs,
     /// How much at once.
     #[command(flatten)]
     pub(crate) pace: Pace,
@@ -47,6 +51,33 @@ impl From<Goal> for Verb {
             Goal::Config => Self::Config,
             Goal::Destroy => Self::Destroy,
         }
+    }
+}
+
+/// What to compare.
+#[derive(Debug, Args)]
+pub(crate) struct DiffArgs {
+    /// The manifest; without one, hosts themselves are compared.
+    #[command(flatten)]
+    pub(crate) manifest: OptionalManifest,
+    /// The host for nodes that name none, or without a manifest the hosts that are compared.
+    #[arg(short = 'H', long = "host", value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) hosts: Vec<HostName>,
+    /// The mode of every node, whatever the files say.
+    #[arg(long, value_name = "push|pull|hybrid")]
+    pub(crate) mode: Option<Mode>,
+    /// Only these nodes: a name, `tag:<tag>`, or `<name>+` for a node with its children. Repeat it, or use commas.
+    #[arg(long, value_name = "SELECTOR", value_delimiter = ',')]
+    only: Vec<Selector>,
+    /// How much at once.
+    #[command(flatten)]
+    pub(crate) pace: Pace,
+}
+
+impl DiffArgs {
+    /// Which nodes are meant.
+    pub(crate) fn selection(&self) -> Selection {
+        Selection::of(self.only.clone())
     }
 }
 
@@ -106,6 +137,24 @@ pub(crate) enum RunsArgs {
         /// Also write the run as one self-contained HTML page, with a timeline.
         #[arg(long, value_name = "FILE")]
         report: Option<PathBuf>,
+    },
+    /// Have a run begin nothing new for now; what runs comes to its end.
+    #[command(after_help = "Example:\n  orch runs pause latest")]
+    Pause {
+        /// The run, or `latest`.
+        run: RunChoice,
+    },
+    /// Have a run go on that was paused.
+    #[command(after_help = "Example:\n  orch runs resume latest")]
+    Resume {
+        /// The run, or `latest`.
+        run: RunChoice,
+    },
+    /// Have a run end early, as the first Ctrl-C does: what runs comes to its end, and nothing new is begun.
+    #[command(after_help = "Example:\n  orch runs abort latest")]
+    Abort {
+        /// The run, or `latest`.
+        run: RunChoice,
     },
 }
 

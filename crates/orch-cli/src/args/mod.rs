@@ -16,9 +16,11 @@ use orch_model::HostName;
 
 use crate::output;
 pub(crate) use about::{About, OptionalManifest, Placement, RequiredManifest};
-pub(crate) use acting::{Acting, CreateArgs, DestroyArgs, ExecArgs, Pace, SshArgs, Telling};
+pub(crate) use acting::{
+    Acting, ConfigArgs, CreateArgs, DestroyArgs, ExecArgs, Pace, Pausing, RolloutArgs, SshArgs, Telling,
+};
 pub(crate) use lab::{FaultArgs, LabArgs, LabUpArgs};
-pub(crate) use looking::{GraphFormat, PlanArgs, RunChoice, RunsArgs, StatusArgs};
+pub(crate) use looking::{DiffArgs, GraphFormat, PlanArgs, RunChoice, RunsArgs, StatusArgs};
 pub(crate) use secrets::{Readers, SecretsArgs};
 pub(crate) use serving::{ServeArgs, TokenArgs};
 
@@ -111,9 +113,27 @@ pub(crate) enum VerbArgs {
     ///
     /// Asks every node first, so that what has drifted is mended too.
     #[command(
-        after_help = "Examples:\n  orch config -M nested-test -H father\n  orch config -M workers -H father --only tag:web --json"
+        after_help = "Examples:\n  orch config -M nested-test -H father\n  orch config -M workers -H father --only tag:web --json\n  orch config -M workers -H father --strategy canary --batch 1,10%,100% --max-fail 2"
     )]
-    Config(Acting),
+    Config(ConfigArgs),
+    /// Give NixOS hosts themselves the system that their own modules say.
+    ///
+    /// A host with `hosts/<name>/default.nix` is given its system by the same way as a node: copied, activated as a test,
+    /// confirmed over a new connection, and only then made permanent; else it goes back by itself. A host that is reached
+    /// through another (`ssh.jump`) comes after it.
+    #[command(
+        after_help = "Examples:\n  orch rollout -H father,mother --dry-run\n  orch rollout -H father,mother --strategy canary --rollback-succeeded\n  orch rollout -H father --reboot"
+    )]
+    Rollout(RolloutArgs),
+    /// Show what a rollout would change on each node: packages, units, and whether a reboot is needed.
+    ///
+    /// Compares the NixOS system that each node runs with the one that it is to run, which is built for that. Of nodes that are not
+    /// NixOS it says which of their resources differ. Without a manifest, -H names hosts that are NixOS themselves. Changes no
+    /// node.
+    #[command(
+        after_help = "Examples:\n  orch diff -M nested-test -H father\n  orch diff -M workers -H father --only tag:web --json\n  orch diff -H father,mother"
+    )]
+    Diff(DiffArgs),
     /// Create the nodes, verify them, and destroy them again.
     ///
     /// Three phases in one report. Refuses to run where a node exists already, since it would destroy it. What it made is
@@ -214,10 +234,12 @@ pub(crate) enum VerbArgs {
         #[arg(long, short, value_name = "FILE")]
         output: Option<PathBuf>,
     },
-    /// Show earlier runs, from their journals.
-    #[command(after_help = "Examples:\n  orch runs list\n  orch runs show latest --json")]
+    /// Show earlier runs, from their journals, and hold up or end one that goes on.
+    #[command(
+        after_help = "Examples:\n  orch runs list\n  orch runs show latest --json\n  orch runs pause latest && orch runs resume latest"
+    )]
     Runs {
-        /// What to show.
+        /// What to show or to do.
         #[command(subcommand)]
         what: RunsArgs,
     },

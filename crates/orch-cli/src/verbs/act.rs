@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal, Write};
 use orch_plan::{Goal, Plan, Verb};
 use orch_run::ExitCode;
 
-use crate::args::{Acting, Cli, CreateArgs, DestroyArgs};
+use crate::args::{Acting, Cli, ConfigArgs, CreateArgs, DestroyArgs, Pausing, RolloutArgs, Telling};
 use crate::failure::Failure;
 use crate::output::{self, Output};
 use crate::page::Page;
@@ -17,12 +17,15 @@ use crate::view::{AfterStop, View};
 
 pub(crate) fn create(cli: &Cli, args: &CreateArgs, output: &Output) -> Result<ExitCode, Failure> {
     let only = args.acting.about.selection();
-    act(cli, &args.acting, &Goal { verb: Verb::Create, only, replace: args.replace }, Consent::Given, output)
+    let goal = Goal { only, replace: args.replace, ..Goal::of(Verb::Create) };
+    act(cli, &args.acting, &goal, Consent::Given, output)
 }
 
-pub(crate) fn config(cli: &Cli, args: &Acting, output: &Output) -> Result<ExitCode, Failure> {
-    let goal = Goal { only: args.about.selection(), ..Goal::of(Verb::Config) };
-    act(cli, args, &goal, Consent::Given, output)
+pub(crate) fn config(cli: &Cli, args: &ConfigArgs, output: &Output) -> Result<ExitCode, Failure> {
+    let only = args.acting.about.selection();
+    let (staging, reboot) = (args.staging.staging(), args.staging.reboot);
+    let goal = Goal { only, staging, reboot, ..Goal::of(Verb::Config) };
+    act(cli, &args.acting, &goal, Consent::Given, output)
 }
 
 pub(crate) fn destroy(cli: &Cli, args: &DestroyArgs, output: &Output) -> Result<ExitCode, Failure> {
@@ -31,11 +34,28 @@ pub(crate) fn destroy(cli: &Cli, args: &DestroyArgs, output: &Output) -> Result<
     act(cli, &args.acting, &goal, consent, output)
 }
 
+/// Gives hosts themselves their systems, by the same way as nodes.
+pub(crate) fn rollout(cli: &Cli, args: &RolloutArgs, output: &Output) -> Result<ExitCode, Failure> {
+    let scene = Scene::of_hosts(cli, &args.hosts, &args.pace)?;
+    let (staging, reboot) = (args.staging.staging(), args.staging.reboot);
+    let goal = Goal { staging, reboot, ..Goal::of(Verb::Config) };
+    let manner = Manner { telling: &args.telling, pausing: &args.pausing, consent: Consent::Given };
+    on_stage(scene, args.dry_run, &goal, manner, output)
+}
+
 /// Whether somebody has to say yes first.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Consent {
     Given,
     ToAskFor,
+}
+
+/// How a run is carried out, whatever it is about.
+#[derive(Clone, Copy)]
+struct Manner<'a> {
+    telling: &'a Telling,
+    pausing: &'a Pausing,
+    consent: Consent,
 }
 
 fn act(
@@ -46,35 +66,45 @@ fn act(
     output: &Output,
 ) -> Result<ExitCode, Failure> {
     let scene = Scene::of(cli, &args.about.manifest, &args.about.placement, Some(&args.pace))?;
+    let manner = Manner { telling: &args.telling, pausing: &args.pausing, consent };
+    on_stage(scene, args.dry_run, goal, manner, output)
+}
+
+fn on_stage(
+    scene: Scene,
+    dry_run: bool,
+    goal: &Goal,
+    manner: Manner<'_>,
+    output: &Output,
+) -> Result<ExitCode, Failure> {
     // What is destroyed needs none but what opens its host.
     let scene = if goal.verb == Verb::Destroy { scene.admitted() } else { scene.opened(&goal.only)? };
-    if args.dry_run {
+    if dry_run {
         return plan::rehearse(&scene, goal, output, |_| Ok(()));
     }
-    if consent == Consent::ToAskFor && !can_ask() {
+    if manner.consent == Consent::ToAskFor && !can_ask() {
         return Err(Failure::NobodyToAsk);
     }
     block_on(async {
         let stage = Stage::enter(scene, goal, &goal.verb.to_string())?;
-        stage.reach.during(carry_out(&stage, args, goal, consent, output)).await
+        stage.reach.during(carry_out(&stage, goal, manner, output)).await
     })
 }
 
 async fn carry_out(
     stage: &Stage,
-    args: &Acting,
     goal: &Goal,
-    consent: Consent,
+    manner: Manner<'_>,
     output: &Output,
 ) -> Result<ExitCode, Failure> {
     let plan = stage.plan(goal).await?;
-    if consent == Consent::ToAskFor && !plan.is_noop() {
+    if manner.consent == Consent::ToAskFor && !plan.is_noop() {
         ask(&plan)?;
     }
-    let page = Page::open(args.telling.report.as_deref())?;
+    let page = Page::open(manner.telling.report.as_deref())?;
     let serving = stage.serve(&plan)?;
-    let view = View::open(&args.telling, &goal.verb.to_string(), AfterStop::End)?;
-    let report = stage.driver(&view).run(stage.run.clone(), &plan).await;
+    let view = View::open(manner.telling, &goal.verb.to_string(), AfterStop::End)?;
+    let report = stage.driver(&view, manner.pausing).run(stage.run.clone(), &plan).await;
     if let Some(serving) = serving {
         serving.end().await;
     }

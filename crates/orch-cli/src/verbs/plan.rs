@@ -20,7 +20,13 @@ use crate::stage;
 pub(crate) fn run(cli: &Cli, args: &PlanArgs, output: &Output) -> Result<ExitCode, Failure> {
     let about = &args.about;
     let scene = Scene::of(cli, &about.manifest, &about.placement, Some(&args.pace))?;
-    let goal = Goal { verb: args.goal.into(), only: about.selection(), replace: args.replace };
+    let goal = Goal {
+        verb: args.goal.into(),
+        only: about.selection(),
+        replace: args.replace,
+        staging: args.staging.staging(),
+        reboot: args.staging.reboot,
+    };
     let scene = if goal.verb == Verb::Destroy { scene.admitted() } else { scene.opened(&goal.only)? };
     let (plan, costs) = match args.observed.as_deref() {
         Some(file) => (plan(&scene.fleet, &read_observed(file)?, &goal)?, Vec::new()),

@@ -44,7 +44,7 @@ async fn try_out(stage: &Stage, args: &Acting, goal: &Goal) -> Result<(TrialRepo
     let page = Page::open(args.telling.report.as_deref())?;
     let serving = stage.serve(&plan)?;
     let view = View::open(&args.telling, "test", AfterStop::CleanUp)?;
-    let report = trial.run(&stage.driver(&view), stage.run.clone(), &plan).await;
+    let report = trial.run(&stage.driver(&view, &args.pausing), stage.run.clone(), &plan).await;
     if let Some(serving) = serving {
         serving.end().await;
     }

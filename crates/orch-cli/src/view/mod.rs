@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use orch_run::live::{Board, Several};
 use orch_run::log::{Level, Logger, Trace};
-use orch_run::{Control, Hooks, StepValue, Watch};
+use orch_run::{Control, Herald, Hooks, StepValue, Watch};
 
 use crate::args::Telling;
 use crate::failure::Failure;
@@ -60,6 +60,15 @@ impl View {
     pub(crate) fn watch(&self) -> Watch {
         let board = Arc::clone(&self.board);
         Arc::new(move |node, doing| board.say(node, doing))
+    }
+
+    /// Who is told what concerns a run as a whole.
+    pub(crate) fn herald(&self) -> Herald {
+        let canvas = self.screen.as_ref().map(Screen::handle);
+        Arc::new(move |text| match &canvas {
+            Some(canvas) => canvas.say(text),
+            None => output::note(&text),
+        })
     }
 
     /// Leaves a clean screen.

@@ -192,3 +192,54 @@ async fn whoever_waits_for_a_cancel_is_not_woken_by_a_stop() {
     assert!(woken.is_ok(), "a cancel by any clone is heard");
     assert!(waits().await.is_ok(), "and also by those who come later");
 }
+
+#[tokio::test(start_paused = true)]
+async fn pause_lets_running_tasks_end_and_starts_nothing_new_until_resumed() {
+    let (control, log) = (Control::new(), Log::default());
+    let plan = plan(&control, Control::pause, &log);
+    let handle = control.clone();
+    tokio::spawn(async move {
+        tokio::time::sleep(seconds(30)).await;
+        assert!(handle.is_paused());
+        handle.resume();
+    });
+    let report = Runner::new().control(control).run(plan).await.unwrap();
+    expect![[r"
+        acts: changed
+        runs: changed
+        after-acts: changed
+        after-runs: changed
+    "]]
+    .assert_eq(&statuses(&report));
+    assert_eq!(report.duration, seconds(30), "what was ready waited for the word to go on");
+    assert_eq!(log.text(), "+runs\n-runs");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_paused_run_can_be_stopped() {
+    let control = Control::new();
+    let plan = plan(&control, Control::pause, &Log::default());
+    let handle = control.clone();
+    tokio::spawn(async move {
+        tokio::time::sleep(seconds(30)).await;
+        handle.stop();
+    });
+    let report = Runner::new().control(control).run(plan).await.unwrap();
+    assert_eq!(report.duration, seconds(30));
+    assert!(statuses(&report).contains("after-runs: skipped: the run was stopped"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_begins_paused_begins_nothing() {
+    let control = Control::new();
+    control.pause();
+    let mut plan = Plan::new("p");
+    plan.task("a", changed);
+    let handle = control.clone();
+    tokio::spawn(async move {
+        tokio::time::sleep(seconds(3)).await;
+        handle.resume();
+    });
+    let report = Runner::new().control(control).run(plan).await.unwrap();
+    assert_eq!((report.duration, report.is_success()), (seconds(3), true));
+}

@@ -3,6 +3,7 @@
 //! Every check looks only at values that could be read, so that one mistake is told once.
 
 mod cycle;
+mod hosts;
 mod node;
 mod pattern;
 mod peers;
@@ -21,6 +22,7 @@ use crate::word::{HostName, ManifestName, SpecName};
 
 /// Checks everything that was read.
 pub(crate) fn references(catalog: &mut Catalog<'_>) {
+    hosts::check(&mut catalog.hosts);
     let Catalog { site, hosts, manifests, specs, presets, postures, .. } = catalog;
     for (_, spec, cx) in specs.each() {
         spec::check(spec, site.value.as_ref(), postures, cx);

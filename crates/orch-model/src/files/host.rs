@@ -6,11 +6,13 @@ use alloc::vec::Vec;
 
 use serde_json::{Value as Json, json};
 
-use crate::decode::{Decode, Fields, Property, Record, Within, choice, properties_schema, record, refuse};
+use crate::decode::{
+    Decode, Fields, Located, Property, Record, Within, choice, properties_schema, record, refuse,
+};
 use crate::files::site::Defaults;
 use crate::text::{Reporter, Value};
 use crate::unit::{Cidr, SecretRef};
-use crate::word::{Fingerprint, PublicKey, Unit, Url, UserName};
+use crate::word::{Fingerprint, HostName, PublicKey, Unit, Url, UserName};
 
 choice! {
     /// Where nodes can be placed.
@@ -57,6 +59,8 @@ record! {
         host_keys: Vec<PublicKey>,
         /// A private key that opens the host, besides orch's own and those of an SSH agent: a path, relative to the site.
         identity: Option<String>,
+        /// Another host of the site through which this one is reached.
+        jump: Option<Located<HostName>>,
     }
 }
 
@@ -231,6 +235,11 @@ impl Host {
             Self::Hetzner(host) => host.ssh.as_ref(),
             Self::K3s(_) => None,
         }
+    }
+
+    /// The host through which it is reached itself, where it is through one.
+    pub(crate) fn jump(&self) -> Option<&HostName> {
+        self.ssh()?.jump.as_deref()
     }
 
     /// Images by the name that manifests use.

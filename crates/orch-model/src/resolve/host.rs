@@ -68,5 +68,6 @@ fn resolve_ssh(name: &HostName, ssh: &HostSshFile) -> HostSsh {
         port: u16::try_from(ssh.port.get()).expect("a port is at most 65535"),
         host_keys: ssh.host_keys.clone(),
         identity: ssh.identity.clone(),
+        jump: ssh.jump.as_deref().cloned(),
     }
 }

@@ -2,10 +2,12 @@
 //! differ.
 
 mod host;
+mod hosts;
 mod refuse;
 mod role;
 mod survey;
 
+pub use hosts::{HostRequest, resolve_hosts};
 pub(crate) use role::secrets;
 pub use survey::{Survey, survey};
 

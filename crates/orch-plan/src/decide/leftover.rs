@@ -39,6 +39,7 @@ impl Decider<'_> {
             why: Vec::from(["the manifest no longer describes it".to_owned()]),
             down: Vec::from([Action::Destroy { machine: leftover.machine }]),
             up: Vec::new(),
+            nixos: None,
         }
     }
 }

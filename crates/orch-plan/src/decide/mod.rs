@@ -18,7 +18,7 @@ use leftover::leftovers;
 use crate::action::{Action, MachineRef};
 use crate::naming::Names;
 use crate::observed::{Applied, HostView, Machine, MachineState, Marks, Observed};
-use crate::plan::{Goal, Leftover, NodePlan, Plan, Verb, Verdict};
+use crate::plan::{Goal, Leftover, NodePlan, OnNixos, Plan, Verb, Verdict};
 
 /// Decides what is to be done to reach `goal`. Fails only where the goal picks nodes that the fleet does not have.
 pub fn plan(fleet: &Fleet, observed: &Observed, goal: &Goal) -> Result<Plan, Problems> {
@@ -57,6 +57,8 @@ fn seal(fleet: &Fleet, goal: &Goal, nodes: Vec<NodePlan>, leftovers: Vec<Leftove
         on_error: fleet.settings.on_error,
         parallelism: fleet.settings.parallelism,
         timeouts: fleet.settings.timeouts,
+        stages: goal.staging.stages(goal.verb, &nodes),
+        reboot: goal.reboot,
         nodes,
         leftovers,
         digest: Digest::of_bytes(&[]),
@@ -130,9 +132,19 @@ impl<'f> Decider<'f> {
                 needs: needs.into_iter().collect(),
                 down: decision.down,
                 up: decision.up,
+                nixos: self.on_nixos(node),
             });
         }
         nodes
+    }
+
+    /// The machine of a node that is there and is to run a NixOS system.
+    fn on_nixos(&self, node: &Node) -> Option<OnNixos> {
+        let system = node.config.as_ref()?.system()?.clone();
+        let [machine] = self.machines_of(node) else { return None };
+        let runs = machine.state == MachineState::Running && self.goal.verb != Verb::Destroy;
+        let machine = reference(machine).filter(|_| runs)?;
+        Some(OnNixos { machine, system, mode: node.mode })
     }
 
     fn machines_of(&self, node: &Node) -> &[&'f Machine] {

@@ -14,3 +14,4 @@ mod sample_site;
 mod selection;
 mod simulate;
 mod site;
+mod staging;

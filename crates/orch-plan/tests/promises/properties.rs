@@ -270,7 +270,7 @@ fn cases(verb: Verb) -> impl Strategy<Value = Case> {
                 if *children { Selector::WithChildren(name) } else { Selector::Name(name) }
             };
             let only = Selection::of(only.iter().map(selector).collect());
-            Case { observed, goal: Goal { verb, only, replace }, choices, killed_after, fleet }
+            Case { observed, goal: Goal { only, replace, ..Goal::of(verb) }, choices, killed_after, fleet }
         },
     )
 }

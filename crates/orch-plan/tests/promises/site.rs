@@ -4,6 +4,8 @@
 //! [`Observed`] field by field.
 
 use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::str::FromStr;
 
 use expect_test::Expect;
 use orch_model::{Digest, Fleet, HostName, Request, Scope, Size, Sources, parse, resolve};
@@ -192,6 +194,14 @@ pub(crate) fn goal(text: &str) -> Goal {
     while let Some(word) = words.next() {
         match word {
             "--replace" => goal.replace = true,
+            "--reboot" => goal.reboot = true,
+            "--rollback-succeeded" => goal.staging.rollback_succeeded = true,
+            "--strategy" => goal.staging.strategy = next(&mut words),
+            "--max-fail" => goal.staging.max_fail = Some(next(&mut words)),
+            "--batch" => {
+                let shares = words.next().expect("--batch takes shares").split(',');
+                goal.staging.batches = shares.map(|text| text.parse().expect("a share")).collect();
+            }
             "--only" => {
                 let selectors = words.next().expect("--only takes selectors").split(',');
                 goal.only = Selection::of(selectors.map(|text| text.parse().expect("a selector")).collect());
@@ -200,6 +210,10 @@ pub(crate) fn goal(text: &str) -> Goal {
         }
     }
     goal
+}
+
+fn next<'w, T: FromStr<Err: Debug>>(words: &mut impl Iterator<Item = &'w str>) -> T {
+    words.next().expect("the option takes a value").parse().expect("the value can be read")
 }
 
 /// A plan where the goal can be planned.

@@ -3,6 +3,7 @@
 //! half-made machine in between; a machine lives on its parent; marks are checked at the moment of the change.
 
 mod faulty;
+mod systems;
 mod world;
 
 pub use faulty::{Fault, FaultKind, Faulty, kill_this_process};

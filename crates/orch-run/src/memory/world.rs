@@ -5,6 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use orch_model::{Config, HostName, NodeKeys, NodeName};
@@ -12,6 +13,7 @@ use orch_plan::{Abilities, Action, Applied, HostView, Keys, Machine, MachineRef,
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use super::systems::Systems;
 use crate::permit::Permit;
 use crate::provider::{Done, Order, Pin, Provider, ProviderError, Scope};
 use crate::transport::{Configured, Target, Transport, TransportError};
@@ -35,6 +37,10 @@ pub struct MemoryProvider {
     world: Mutex<WorldFile>,
     /// Whether nothing can be told of the keys of machines.
     is_keyless: bool,
+    /// What machines run that are NixOS.
+    pub(super) systems: Systems,
+    /// How long a lease lasts, whatever is asked for.
+    pub(super) lease_lasts: Option<Duration>,
     /// Called when a machine exists and does not run yet: a test ends the process here.
     half_way: Box<dyn Fn() + Send + Sync>,
 }
@@ -42,7 +48,15 @@ pub struct MemoryProvider {
 impl MemoryProvider {
     /// A host that ends with the process.
     pub fn new(host: HostName) -> Self {
-        Self { host, file: None, world: Mutex::default(), is_keyless: false, half_way: Box::new(|| {}) }
+        Self {
+            host,
+            file: None,
+            world: Mutex::default(),
+            is_keyless: false,
+            systems: Systems::default(),
+            lease_lasts: None,
+            half_way: Box::new(|| {}),
+        }
     }
 
     /// A host that is kept in a file, as it is after each move; an absent file is an empty host.
@@ -52,13 +66,18 @@ impl MemoryProvider {
             Err(error) if error.kind() == io::ErrorKind::NotFound => WorldFile::default(),
             Err(error) => return Err(error),
         };
-        let (file, world) = (Some(file.to_owned()), Mutex::new(world));
-        Ok(Self { host, file, world, is_keyless: false, half_way: Box::new(|| {}) })
+        Ok(Self { file: Some(file.to_owned()), world: Mutex::new(world), ..Self::new(host) })
     }
 
     /// The same, where nothing can be told of the keys of machines: then nothing is done about them.
     pub fn keyless(mut self) -> Self {
         self.is_keyless = true;
+        self
+    }
+
+    /// The same, with leases that last so long, whatever is asked for: nodes count in whole seconds, tests do not.
+    pub fn leasing_for(mut self, lasts: Duration) -> Self {
+        self.lease_lasts = Some(lasts);
         self
     }
 
@@ -100,6 +119,14 @@ impl MemoryProvider {
         }
         *world = next;
         Ok(result)
+    }
+
+    /// Says of a machine which configuration it has.
+    pub(super) fn applied_by_hand(&self, uuid: Uuid, applied: Applied) -> io::Result<()> {
+        self.change(|world| {
+            let found = world.machines.iter_mut().filter(|machine| bears(machine, uuid));
+            found.for_each(|machine| machine.applied = applied);
+        })
     }
 
     fn refused(&self, why: impl Into<String>) -> ProviderError {
@@ -261,7 +288,7 @@ impl Transport for MemoryProvider {
         &self,
         target: &Target,
         config: &Config,
-        _permit: &Permit,
+        permit: &Permit,
     ) -> Result<Configured, TransportError> {
         let wanted = Applied::Digest(config.digest());
         let failed = |why: &str| TransportError::Failed {
@@ -279,14 +306,8 @@ impl Transport for MemoryProvider {
         if machine.applied == wanted {
             return Ok(Configured { changed: false, notes: Vec::new(), keys });
         }
-        let id = machine.id.clone();
-        let applied = self.change(|world| {
-            world
-                .machines
-                .iter_mut()
-                .filter(|machine| machine.id == id)
-                .for_each(|machine| machine.applied = wanted);
-        });
+        self.systems.move_to(target.uuid, config, machine.applied, permit).map_err(|why| failed(&why))?;
+        let applied = self.applied_by_hand(target.uuid, wanted);
         applied.map_err(|error| failed(&error.to_string()))?;
         Ok(Configured { changed: true, notes: Vec::new(), keys })
     }

@@ -1,5 +1,6 @@
 //! What became of a run, from its journal: every node of the plan with exactly one status.
 
+mod gate;
 mod html;
 mod render;
 mod tell;
@@ -14,10 +15,16 @@ use serde::Serialize;
 use crate::journal::{Entry, RunId};
 use crate::leaks::Left;
 use crate::lock::is_alive;
+use crate::runner::steps;
+pub use gate::GateReport;
+use gate::gates;
 use tell::{Told, node_reports};
 
 /// Of a machine whose taking down began and did not end.
 pub(crate) const CUT_WHILE_TAKEN_DOWN: &str = "the run ended while it was being taken down";
+
+/// Of a node whose way back began and did not end.
+pub(crate) const CUT_WHILE_TAKEN_BACK: &str = "the run ended while it was being taken back";
 
 /// What a command's exit code says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -120,6 +127,12 @@ pub struct Report {
     pub exit_code: Option<ExitCode>,
     /// Whether somebody stopped it.
     pub interrupted: bool,
+    /// Who had it pause and since when, while it does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub paused: Option<Paused>,
+    /// By whom or why it was ended early, where that was not by a signal.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub aborted: Option<String>,
     /// Whether what it made was taken down again, all of it.
     pub rolled_back: bool,
     /// Why the journal could not be written, if so.
@@ -127,9 +140,21 @@ pub struct Report {
     pub journal_error: Option<String>,
     /// Every node of the plan, in its order.
     pub nodes: Vec<NodeReport>,
+    /// The gates between batches that were come to, in their order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub gates: Vec<GateReport>,
     /// What bears the marks of these nodes still, after they were taken down, and which hosts could not be looked over.
     #[serde(skip_serializing_if = "Left::is_nothing")]
     pub left: Left,
+}
+
+/// A run that begins nothing new for now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Paused {
+    /// Who asked for it.
+    pub by: String,
+    /// Since when.
+    pub since: Timestamp,
 }
 
 /// What became of a node.
@@ -186,7 +211,8 @@ impl Report {
             return None;
         };
         let told = Told::of(entries);
-        let nodes = node_reports(plan, &told);
+        let steps = steps(plan);
+        let nodes = node_reports(plan, &steps, &told);
         let state = match told.finished_at {
             Some(_) => RunState::Finished,
             None if is_alive(*pid, *started) => RunState::Running,
@@ -196,7 +222,9 @@ impl Report {
         let left = told.left.cloned().unwrap_or_default();
         let exit_code = match state {
             RunState::Running => None,
-            RunState::Finished | RunState::Killed if rolled_back => Some(ExitCode::Failed),
+            RunState::Finished | RunState::Killed if rolled_back || told.is_returned() => {
+                Some(ExitCode::Failed)
+            }
             RunState::Finished => match exit_code(&nodes, told.interrupted) {
                 ExitCode::Done if !left.is_nothing() => Some(ExitCode::Partly),
                 code => Some(code),
@@ -215,9 +243,12 @@ impl Report {
             finished_at: told.finished_at,
             exit_code,
             interrupted: told.interrupted,
+            paused: told.paused.clone().filter(|_| state == RunState::Running),
+            aborted: told.aborted.map(str::to_owned),
             rolled_back,
             journal_error: None,
             nodes,
+            gates: gates(plan, &steps, &told),
             left,
         })
     }

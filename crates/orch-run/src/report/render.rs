@@ -4,7 +4,7 @@ use std::fmt;
 
 use orch_model::HostName;
 
-use super::{NodeReport, NodeStatus, Report, RunState};
+use super::{GateReport, NodeReport, NodeStatus, Report, RunState};
 use crate::leaks::Left;
 use crate::log::one_line;
 
@@ -20,6 +20,9 @@ impl fmt::Display for Report {
         }
         for node in self.nodes.iter().filter(|node| node.status == NodeStatus::Failed) {
             write_failure(f, node)?;
+        }
+        for gate in &self.gates {
+            write_gate(f, gate)?;
         }
         write_left(f, &self.left)?;
         if let Some(error) = &self.journal_error {
@@ -67,6 +70,16 @@ fn write_failure(f: &mut fmt::Formatter<'_>, node: &NodeReport) -> fmt::Result {
     }
 }
 
+/// Whether the next batch was begun, and why not.
+fn write_gate(f: &mut fmt::Formatter<'_>, gate: &GateReport) -> fmt::Result {
+    let words = match (&gate.step.note, gate.is_open()) {
+        (Some(note), true) => format!("open, {note}"),
+        (None, true) => "open".to_owned(),
+        (_, false) => format!("shut: {}", gate.why.join(": ")),
+    };
+    writeln!(f, "\ngate after batch {}: {}", gate.batch, one_line(&words))
+}
+
 /// What remains though it was to be gone.
 fn write_left(f: &mut fmt::Formatter<'_>, left: &Left) -> fmt::Result {
     if !left.found.is_empty() {
@@ -94,10 +107,14 @@ fn write_summary(f: &mut fmt::Formatter<'_>, report: &Report) -> fmt::Result {
         }
     }
     write!(f, " · {:.1}s", report.duration().as_secs_f64())?;
-    match report.state {
-        RunState::Finished if report.interrupted => f.write_str(" · interrupted"),
-        RunState::Finished => Ok(()),
-        RunState::Running => f.write_str(" · still running"),
-        RunState::Killed => f.write_str(" · killed; run again to heal what it left"),
+    match (report.state, &report.paused, &report.aborted) {
+        (RunState::Finished, _, Some(why)) => write!(f, " · ended early: {}", one_line(why)),
+        (RunState::Finished, ..) if report.interrupted => f.write_str(" · interrupted"),
+        (RunState::Finished, ..) => Ok(()),
+        (RunState::Running, Some(paused), _) => {
+            write!(f, " · paused by {} since {:.0}", one_line(&paused.by), paused.since)
+        }
+        (RunState::Running, None, _) => f.write_str(" · still running"),
+        (RunState::Killed, ..) => f.write_str(" · killed; run again to heal what it left"),
     }
 }

@@ -8,10 +8,11 @@ use orch_dag::{Failure, SkipReason, Status, TaskReport};
 use orch_model::Identity;
 use orch_plan::{Action, NodePlan, Plan, Verdict};
 
-use super::{CUT_WHILE_TAKEN_DOWN, NodeReport, NodeStatus, StepReport};
+use super::gate::{after_gate, after_return};
+use super::{CUT_WHILE_TAKEN_BACK, CUT_WHILE_TAKEN_DOWN, NodeReport, NodeStatus, Paused, StepReport};
 use crate::journal::{Entry, StepValue};
 use crate::leaks::Left;
-use crate::runner::{REFUSED_HINT, Step, steps};
+use crate::runner::{FEW_FAILED, REFUSED_HINT, Step, Subject};
 
 /// What a journal says beside its plan.
 #[derive(Default)]
@@ -19,6 +20,12 @@ pub(super) struct Told<'e> {
     steps: BTreeMap<&'e str, &'e Arc<TaskReport<StepValue>>>,
     advice: BTreeMap<&'e Identity, (&'e str, &'e [String])>,
     rolled_back: BTreeMap<&'e Identity, Option<&'e str>>,
+    /// Nodes that a gate found not to be well, and why.
+    pub(super) ill: BTreeMap<&'e Identity, &'e str>,
+    /// Nodes that were to be taken back: what they run, and why they are not back.
+    pub(super) returned: BTreeMap<&'e Identity, (Option<&'e str>, Option<&'e str>)>,
+    pub(super) paused: Option<Paused>,
+    pub(super) aborted: Option<&'e str>,
     pub(super) left: Option<&'e Left>,
     pub(super) interrupted: bool,
     pub(super) finished_at: Option<Timestamp>,
@@ -28,6 +35,16 @@ impl<'e> Told<'e> {
     /// Whether a rollback was begun, and left nothing.
     pub(super) fn is_rolled_back(&self) -> bool {
         !self.rolled_back.is_empty() && self.rolled_back.values().all(Option::is_none)
+    }
+
+    /// Whether nodes were to be taken back.
+    pub(super) fn is_returned(&self) -> bool {
+        !self.returned.is_empty()
+    }
+
+    /// How a step ended, where it did.
+    pub(super) fn step(&self, name: &str) -> Option<&'e Arc<TaskReport<StepValue>>> {
+        self.steps.get(name).copied()
     }
 
     pub(super) fn of(entries: &'e [Entry]) -> Self {
@@ -47,9 +64,25 @@ impl<'e> Told<'e> {
                 Entry::RolledBack { node, error, .. } => {
                     told.rolled_back.insert(node, error.as_deref());
                 }
+                Entry::Gate { ill, .. } => {
+                    told.ill.extend(ill.iter().map(|ill| (&ill.node, ill.why.as_str())));
+                }
+                Entry::Returning { node, .. } => {
+                    told.returned.insert(node, (None, Some(CUT_WHILE_TAKEN_BACK)));
+                }
+                Entry::Returned { node, running, error, .. } => {
+                    told.returned.insert(node, (running.as_deref(), error.as_deref()));
+                }
+                Entry::Paused { at, by } => told.paused = Some(Paused { by: by.clone(), since: *at }),
+                Entry::Resumed { .. } => told.paused = None,
+                Entry::Aborted { why, .. } => told.aborted = Some(why),
                 Entry::LookedOver { left, .. } => told.left = Some(left),
                 Entry::Finished { at } => told.finished_at = Some(*at),
-                Entry::Begun { .. } | Entry::Marked { .. } | Entry::Step { .. } => {}
+                Entry::Begun { .. }
+                | Entry::Marked { .. }
+                | Entry::Step { .. }
+                | Entry::Leased { .. }
+                | Entry::Released { .. } => {}
             }
         }
         told
@@ -59,21 +92,24 @@ impl<'e> Told<'e> {
 /// Of a failed node whose machine was taken down again.
 const ROLLED_BACK: &str = "rolled back";
 
-pub(super) fn node_reports(plan: &Plan, told: &Told<'_>) -> Vec<NodeReport> {
-    let steps = steps(plan);
-    let nodes: BTreeMap<&str, usize> = steps.iter().map(|step| (step.name.as_str(), step.node)).collect();
-    let culprit =
-        |task: &str| nodes.get(task).map_or(task.to_owned(), |place| plan.nodes[*place].name().to_string());
+pub(super) fn node_reports(plan: &Plan, steps: &[Step<'_>], told: &Told<'_>) -> Vec<NodeReport> {
+    let subjects: BTreeMap<&str, Subject> =
+        steps.iter().map(|step| (step.name.as_str(), step.subject)).collect();
+    let culprit = |task: &str| match subjects.get(task) {
+        Some(Subject::Node(place)) => format!("`{}` failed", plan.nodes[*place].name()),
+        Some(Subject::Gate(batch)) => format!("the gate after batch {} did not open", batch + 1),
+        None => format!("`{task}` failed"),
+    };
     let mut reports: Vec<NodeReport> = plan.nodes.iter().map(|node| unfinished(&node.identity)).collect();
-    for step in &steps {
-        take_in(&mut reports[step.node], step, told, &culprit);
-    }
     let mut of_node: Vec<Vec<&Step<'_>>> = vec![Vec::new(); plan.nodes.len()];
-    for step in &steps {
-        of_node[step.node].push(step);
+    for (place, step) in steps.iter().filter_map(|step| Some((step.node()?, step))) {
+        take_in(&mut reports[place], step, told, &culprit);
+        of_node[place].push(step);
     }
     for ((report, node), steps) in reports.iter_mut().zip(&plan.nodes).zip(of_node) {
         explain(report, node, told);
+        after_gate(report, told);
+        after_return(report, told);
         after_rollback(report, told);
         if let Some(loss) = loss(&steps, told, node) {
             lose(report, loss, told);
@@ -175,14 +211,21 @@ fn take_in(node: &mut NodeReport, step: &Step<'_>, told: &Told<'_>, culprit: &dy
     node.timed_out |=
         ended.is_some_and(|report| matches!(report.status, Status::Failed(Failure::TimedOut { .. })));
     if let (Some(action), Some(report)) = (step.action, ended) {
-        node.steps.push(StepReport {
-            action: action.verb(),
-            status,
+        node.steps.push(StepReport::of(action.verb(), report));
+    }
+}
+
+impl StepReport {
+    /// A step of this verb, as it ended.
+    pub(super) fn of(action: &'static str, report: &TaskReport<StepValue>) -> Self {
+        Self {
+            action,
+            status: status_of(&report.status),
             attempts: report.attempts,
             started: report.started.map(|started| started.as_secs_f64()),
             seconds: report.duration.as_secs_f64(),
             note: report.value.as_ref().and_then(|value| value.note.clone()),
-        });
+        }
     }
 }
 
@@ -209,9 +252,12 @@ const fn status_of(status: &Status) -> NodeStatus {
 fn reasons(status: &Status, culprit: &dyn Fn(&str) -> String) -> Vec<String> {
     match status {
         Status::Changed | Status::Unchanged => Vec::new(),
-        Status::Skipped(SkipReason::DependencyFailed { task }) => vec![format!("`{}` failed", culprit(task))],
+        Status::Skipped(SkipReason::DependencyFailed { task }) => vec![culprit(task)],
         Status::Skipped(SkipReason::StoppedBy { task }) => {
-            vec![format!("the run stopped when `{}` failed", culprit(task))]
+            vec![format!("the run stopped when {}", culprit(task))]
+        }
+        Status::Skipped(SkipReason::Guard { label }) if label == FEW_FAILED => {
+            vec!["more nodes had failed by then than may".to_owned()]
         }
         Status::Skipped(reason) => vec![reason.to_string()],
         Status::Failed(Failure::Error { chain } | Failure::TimedOut { chain, .. }) if !chain.is_empty() => {

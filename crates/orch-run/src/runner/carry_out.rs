@@ -1,132 +1,28 @@
 //! One step: the mark, the effect within its time, the fresh look.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use jiff::Timestamp;
 use orch_dag::{Outcome, TaskError};
 use orch_model::pull::Enrolment;
+use orch_model::system::SwitchAnswer;
 use orch_model::{Config, Identity, Mode, SiteName, SpecName, Timeouts};
 use orch_plan::{Action, HostView, NodePlan, Plan, confirm};
-use thiserror::Error;
 use uuid::Uuid;
 
+use super::lease::Tenure;
 use super::pull::Pull;
+use super::step_error::StepError;
 use super::{Means, Patience, Watch};
-use crate::journal::{Entry, JournalFileError, RunJournal, StepValue};
+use crate::journal::{Entry, RunJournal, StepValue};
 use crate::permit::Permit;
 use crate::progress::Progress;
 use crate::provider::{Done, Order, Place, Places, ProviderError, Scope};
 use crate::registry::{Registry, RegistryError};
-use crate::transport::{Configured, Target, TransportError};
-use crate::treasury::{Treasury, TreasuryError};
-
-/// What to try for a node that the plan knew must not be touched.
-pub(crate) const REFUSED_HINT: &str =
-    "`orch plan` shows what stands in the way; where it says so, `--replace` makes the machine anew";
-
-/// Why a step did not succeed.
-#[derive(Debug, Error)]
-pub(crate) enum StepError {
-    /// The plan knew that the node must not be touched.
-    #[error("{0}")]
-    Refused(String),
-    /// The provider could not do it.
-    #[error(transparent)]
-    Provider(#[from] ProviderError),
-    /// The node could not be configured.
-    #[error(transparent)]
-    Transport(#[from] TransportError),
-    /// Nothing can be found out about a node that fetches its configuration.
-    #[error(transparent)]
-    Registry(RegistryError),
-    /// Secrets could not be had, or not be kept from those who must not have them.
-    #[error(transparent)]
-    Treasury(TreasuryError),
-    /// It took longer than its phase may, and a fresh look did not find it done.
-    #[error("not done within {}s: {seen}", limit.as_secs_f64())]
-    TimedOut {
-        /// The phase's time.
-        limit: Duration,
-        /// What a fresh look found instead.
-        seen: String,
-    },
-    /// Whoever did it says it is done, and a fresh look says it is not.
-    #[error("said to be done, but {seen}")]
-    NotSeen {
-        /// What a fresh look found instead.
-        seen: String,
-    },
-    /// The mark of a machine to be made could not be written down first.
-    #[error(transparent)]
-    Journal(#[from] JournalFileError),
-}
-
-impl StepError {
-    fn is_passing(&self) -> bool {
-        match self {
-            Self::Provider(error) => error.is_passing(),
-            Self::Transport(error) => error.is_passing(),
-            Self::Registry(error) => error.is_passing(),
-            Self::NotSeen { .. } => true,
-            Self::Refused(_) | Self::TimedOut { .. } | Self::Journal(_) | Self::Treasury(_) => false,
-        }
-    }
-
-    fn is_late(&self) -> bool {
-        match self {
-            Self::TimedOut { .. } => true,
-            Self::Provider(error) => error.is_late(),
-            Self::Transport(error) => error.is_late(),
-            Self::NotSeen { .. }
-            | Self::Refused(_)
-            | Self::Journal(_)
-            | Self::Registry(_)
-            | Self::Treasury(_) => false,
-        }
-    }
-
-    fn hint(&self) -> String {
-        match self {
-            Self::Provider(error) => error.hint(),
-            Self::Transport(error) => error.hint(),
-            Self::Registry(error) => error.hint(),
-            Self::Treasury(error) => error.hint.clone(),
-            Self::Refused(_) => REFUSED_HINT.into(),
-            Self::TimedOut { .. } => {
-                "run again: it goes on from what is there; give it more time with `settings.timeouts`".into()
-            }
-            Self::NotSeen { .. } => "run again: it goes on from what is there".into(),
-            Self::Journal(_) => "see whether the state directory can be written and has room".into(),
-        }
-    }
-
-    /// The last lines of what tells more.
-    fn evidence(&self) -> &[String] {
-        match self {
-            Self::Provider(error) => error.evidence(),
-            Self::Transport(error) => error.evidence(),
-            Self::Refused(_)
-            | Self::TimedOut { .. }
-            | Self::NotSeen { .. }
-            | Self::Journal(_)
-            | Self::Registry(_)
-            | Self::Treasury(_) => &[],
-        }
-    }
-
-    /// As the engine sees it: whether it is worth another try, and whether time was the cause.
-    pub(crate) fn into_task_error(self) -> TaskError {
-        let (passing, late) = (self.is_passing(), self.is_late());
-        let error = TaskError::new(self);
-        match (passing, late) {
-            (true, _) => error,
-            (false, true) => error.no_retry().timed_out(),
-            (false, false) => error.no_retry(),
-        }
-    }
-}
+use crate::transport::{Configured, Target};
+use crate::treasury::Treasury;
 
 /// Everything that steps share.
 pub(crate) struct Work {
@@ -145,6 +41,8 @@ pub(crate) struct Work {
     watch: Watch,
     /// The marks of machines that this run makes, or finishes making.
     marks: Mutex<BTreeMap<Identity, Mark>>,
+    /// The nodes that the run has to itself, once it does.
+    tenure: OnceLock<Arc<Tenure>>,
 }
 
 /// The mark of a machine that is not there, or not whole, when the run begins.
@@ -169,7 +67,7 @@ impl Work {
             site: plan.site.clone(),
             timeouts: plan.timeouts,
             places: means.places.clone(),
-            permit: means.permit.clone(),
+            permit: if plan.reboot { means.permit.clone().with_reboots() } else { means.permit.clone() },
             registry: means.registry.clone(),
             treasury: Arc::clone(&means.treasury),
             pulling: plan.nodes.iter().filter_map(pulls).collect(),
@@ -178,7 +76,42 @@ impl Work {
             patience: means.patience.clone(),
             watch: Arc::clone(&means.watch),
             marks: Mutex::default(),
+            tenure: OnceLock::new(),
         }
+    }
+
+    /// From now on, nothing is begun on a node that is no longer the run's alone.
+    pub(super) fn hold(&self, tenure: Arc<Tenure>) {
+        // A run asks for its nodes once.
+        let _ = self.tenure.set(tenure);
+    }
+
+    /// A node, for those who speak to it.
+    pub(super) fn target(&self, identity: &Identity, uuid: Uuid, mode: Mode) -> Target {
+        let (watch, node) = (Arc::clone(&self.watch), identity.clone());
+        let progress = Progress::to(move |doing| watch(&node, doing));
+        Target { identity: identity.clone(), uuid, mode, progress }
+    }
+
+    /// Has a node go back to the system before, within the time of a configuration.
+    pub(super) async fn go_back(&self, target: &Target) -> Result<SwitchAnswer, StepError> {
+        let reverter = self.place(&target.identity)?.reverter.clone().ok_or(StepError::NoWayBack)?;
+        let limit = self.timeouts.config.duration();
+        let late = || StepError::TimedOut { limit, seen: "it did not say how it stands".to_owned() };
+        Ok(tokio::time::timeout(limit, reverter.back(target, &self.permit)).await.map_err(|_| late())??)
+    }
+
+    /// Writes down what to try for nodes on which nothing was begun.
+    pub(super) async fn advise_all(&self, nodes: impl Iterator<Item = &Identity>, hint: &str) {
+        for node in nodes {
+            self.advise(node, hint.to_owned(), Vec::new()).await;
+        }
+    }
+
+    async fn advise(&self, node: &Identity, hint: String, evidence: Vec<String>) {
+        let advice = Entry::Advice { at: Timestamp::now(), node: node.clone(), hint, evidence };
+        // A journal that cannot be written stops the engine by itself; the advice alone is no reason to.
+        let _ = self.journal.append(advice).await;
     }
 
     pub(crate) fn journal(&self) -> Arc<RunJournal> {
@@ -214,14 +147,7 @@ impl Work {
             (None, Some(action)) => self.act(identity, action, attempt).await,
         };
         if let Err(error) = &done {
-            let advice = Entry::Advice {
-                at: Timestamp::now(),
-                node: identity.clone(),
-                hint: error.hint(),
-                evidence: error.evidence().to_vec(),
-            };
-            // A journal that cannot be written stops the engine by itself; the advice alone is no reason to.
-            let _ = self.journal.append(advice).await;
+            self.advise(identity, error.hint(), error.evidence().to_vec()).await;
         }
         done.map_err(StepError::into_task_error)
     }
@@ -298,10 +224,12 @@ impl Work {
         uuid: Uuid,
     ) -> Result<Configured, StepError> {
         let place = self.place(identity)?;
-        let (watch, node) = (Arc::clone(&self.watch), identity.clone());
-        let progress = Progress::to(move |doing| watch(&node, doing));
         if let Action::Configure { config, mode, machine } = action {
-            let target = Target { identity: identity.clone(), uuid, mode: *mode, progress };
+            let objection = self.tenure.get().and_then(|held| held.objection(identity, self.patience.lease));
+            if let Some(why) = objection {
+                return Err(StepError::Unleased(why));
+            }
+            let target = self.target(identity, uuid, *mode);
             let mut notes = self.admit_known(&target, config).await?;
             if machine.is_some() {
                 self.take_back(&target, config).await?;
@@ -321,7 +249,7 @@ impl Work {
             identity: identity.clone(),
             uuid,
             action: action.clone(),
-            progress,
+            progress: self.target(identity, uuid, Mode::Push).progress,
         };
         let mut notes = Vec::new();
         if matches!(action, Action::Destroy { .. }) {

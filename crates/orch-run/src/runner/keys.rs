@@ -7,7 +7,8 @@ use orch_model::{AgeRecipient, Config, Identity, NodeKeys};
 use orch_plan::{Applied, Keys, Machine};
 use uuid::Uuid;
 
-use super::carry_out::{StepError, Work};
+use super::carry_out::Work;
+use super::step_error::StepError;
 use crate::provider::Pin;
 use crate::transport::{Target, TransportError};
 use crate::treasury::{Treasury, TreasuryError};

@@ -1,9 +1,14 @@
 //! Carries a plan out on the task engine: intent before effect, effect, a fresh look, and only then "done".
 
 mod carry_out;
+mod gate;
+mod heed;
 mod keys;
+mod lease;
 mod pull;
+mod revert;
 mod rollback;
+mod step_error;
 mod steps;
 
 use std::collections::BTreeSet;
@@ -13,11 +18,12 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use orch_dag::{
-    Control, Failure, Hooks, OnError as DagOnError, Retry, Runner, SkipReason, Status, TaskReport,
+    Control, Failure, Hooks, OnError as DagOnError, Retry, Runner, SkipReason, Status, Task, TaskReport,
 };
 use orch_model::{Identity, OnError};
-use orch_plan::{Plan, Verb};
+use orch_plan::{NodePlan, Plan, Verb};
 
+use crate::doors::Doors;
 use crate::journal::{Entry, RunJournal, StepValue};
 use crate::leaks::Left;
 use crate::permit::Permit;
@@ -25,9 +31,12 @@ use crate::provider::Places;
 use crate::registry::Registry;
 use crate::report::Report;
 use crate::treasury::Treasury;
-pub(crate) use carry_out::REFUSED_HINT;
 use carry_out::Work;
-pub(crate) use steps::{Step, steps};
+pub(crate) use gate::FEW_FAILED;
+use gate::{Gates, Tally};
+use heed::Attendant;
+pub(crate) use step_error::REFUSED_HINT;
+pub(crate) use steps::{Step, Subject, steps};
 
 /// How long and how often things are waited for, beyond what the plan says of its phases.
 #[derive(Debug, Clone)]
@@ -40,6 +49,12 @@ pub struct Patience {
     pub first_wait: Duration,
     /// The longest wait.
     pub longest_wait: Duration,
+    /// How long a node stays the run's alone where it is not asked for again; it is, three times in that time.
+    pub lease: Duration,
+    /// How often it is looked whether somebody wants the run to pause, to go on or to end.
+    pub heed: Duration,
+    /// How long a run stays paused before it ends.
+    pub pause: Duration,
 }
 
 impl Default for Patience {
@@ -49,6 +64,9 @@ impl Default for Patience {
             retries: 3,
             first_wait: Duration::from_millis(500),
             longest_wait: Duration::from_secs(10),
+            lease: Duration::from_mins(1),
+            heed: Duration::from_millis(500),
+            pause: Duration::from_hours(1),
         }
     }
 }
@@ -56,12 +74,17 @@ impl Default for Patience {
 /// Is told what is being done to a node; it must be quick.
 pub type Watch = Arc<dyn Fn(&Identity, &str) + Send + Sync>;
 
+/// Is told what concerns a run as a whole; it must be quick.
+pub type Herald = Arc<dyn Fn(&str) + Send + Sync>;
+
 /// With what a plan is carried out.
 pub struct Means {
     /// The hosts.
     pub places: Places,
     /// Leave to change them.
     pub permit: Permit,
+    /// The ways into nodes, by which they are asked between two batches how they are.
+    pub doors: Doors,
     /// Who knows the nodes that fetch their configuration themselves, where there are any.
     pub registry: Option<Arc<dyn Registry>>,
     /// Who can open the secrets of the site.
@@ -75,6 +98,8 @@ pub struct Means {
     pub hooks: Arc<dyn Hooks<StepValue>>,
     /// Who is told what a step is doing while it does it.
     pub watch: Watch,
+    /// Who is told what concerns the run as a whole.
+    pub herald: Herald,
     /// How long things are waited for.
     pub patience: Patience,
 }
@@ -84,12 +109,17 @@ pub async fn run(plan: &Plan, means: Means) -> Report {
     let steps = steps(plan);
     let journal = Arc::clone(&means.journal);
     let (control, hooks) = (means.control.clone(), Arc::clone(&means.hooks));
+    let attendant = Attendant::listen(&journal, &control, &means.herald, &means.patience);
     let work = Arc::new(Work::new(plan, &means));
-    let outcomes = match refused_from_the_start(plan, &steps) {
-        Some(outcomes) => outcomes,
-        None => engine(plan, &steps, &work, means).await,
+    let refused = |node: &NodePlan| node.is_refused().then(|| node.why.join("; "));
+    let outcomes = match not_begun(plan, &steps, refused).filter(|_| plan.on_error != OnError::Continue) {
+        Some(outcomes) => {
+            close(&journal, &outcomes).await;
+            outcomes
+        }
+        None => under_leases(plan, &steps, &work, means).await,
     };
-    close(&journal, &outcomes).await;
+    attendant.end().await;
     if calls_for_rollback(plan, &outcomes) {
         rollback::roll_back(plan, &work, &control, hooks).await;
     }
@@ -108,6 +138,31 @@ pub async fn run(plan: &Plan, means: Means) -> Report {
     }
 }
 
+/// Has the nodes to the run alone while its steps are taken, and while they are taken back where that is called for.
+async fn under_leases(plan: &Plan, steps: &[Step<'_>], work: &Arc<Work>, means: Means) -> Outcomes {
+    let (control, hooks) = (means.control.clone(), Arc::clone(&means.hooks));
+    let leases = match lease::ask(plan, work).await {
+        lease::Asked::Granted(leases) => leases,
+        lease::Asked::Refused(why) => {
+            work.advise_all(why.keys(), lease::IN_USE_HINT).await;
+            let outcomes = not_begun(plan, steps, |node| why.get(&node.identity).cloned());
+            let outcomes = outcomes.expect("a node that is refused is a node of the plan");
+            close(&work.journal(), &outcomes).await;
+            return outcomes;
+        }
+    };
+    work.hold(leases.tenure());
+    let tally = plan.stages.as_ref().map(Tally::of);
+    let outcomes = engine(plan, steps, work, means, tally.as_ref()).await;
+    close(&work.journal(), &outcomes).await;
+    if calls_for_return(plan, &outcomes, tally.as_deref()) {
+        let moved = revert::moved(plan, steps, &outcomes.tasks, work);
+        revert::take_back(plan, work, &moved, &control, hooks).await;
+    }
+    leases.end(plan, work).await;
+    outcomes
+}
+
 /// An error and its causes, in one line.
 pub(crate) fn with_causes(error: &(dyn Error + 'static)) -> String {
     let causes = std::iter::successors(Some(error), |&error| error.source());
@@ -124,36 +179,83 @@ fn calls_for_rollback(plan: &Plan, outcomes: &Outcomes) -> bool {
         && !outcomes.tasks.iter().any(is_cut_off)
 }
 
+/// Whether nodes that were moved to another system are taken back: more failed than may, and nobody cut the run off.
+fn calls_for_return(plan: &Plan, outcomes: &Outcomes, tally: Option<&Tally>) -> bool {
+    let is_cut_off = |task: &Arc<TaskReport<StepValue>>| task.status == Status::Failed(Failure::Cancelled);
+    plan.stages.as_ref().is_some_and(|stages| stages.rollback_succeeded)
+        && tally.is_some_and(Tally::is_exceeded)
+        && !outcomes.tasks.iter().any(is_cut_off)
+}
+
 /// What the engine said of each step.
 struct Outcomes {
     tasks: Vec<Arc<TaskReport<StepValue>>>,
     journal_error: Option<String>,
 }
 
-async fn engine(plan: &Plan, steps: &[Step<'_>], work: &Arc<Work>, means: Means) -> Outcomes {
+async fn engine(
+    plan: &Plan,
+    steps: &[Step<'_>],
+    work: &Arc<Work>,
+    means: Means,
+    tally: Option<&Arc<Tally>>,
+) -> Outcomes {
     let strategy = match plan.on_error {
+        // What a failure means between batches is what the gates say.
+        _ if plan.stages.is_some() => DagOnError::Continue,
         OnError::Stop | OnError::Rollback => DagOnError::Stop,
         OnError::Continue => DagOnError::Continue,
     };
     let mut tasks = orch_dag::Plan::new(format!("{} {}", plan.verb, plan.manifest)).on_error(strategy);
     let retry = retry(&means.patience);
+    let mut gates = Gates::of(plan, steps, &means.doors, work, tally);
     let mut ids = Vec::with_capacity(steps.len());
     for step in steps {
-        let (work, node) = (Arc::clone(work), &plan.nodes[step.node]);
-        let (identity, action) = (node.identity.clone(), step.action.cloned());
-        let refused = node.is_refused().then(|| node.why.join("; "));
-        let task = tasks.task(step.name.as_str(), move |context| {
-            let (work, identity, action) = (Arc::clone(&work), identity.clone(), action.clone());
-            let refused = refused.clone();
-            async move { work.step(&identity, action.as_ref(), refused, context.attempt()).await }
-        });
-        task.after_all(step.after.iter().map(|place| ids[*place])).retry(retry);
+        let task = match step.subject {
+            Subject::Node(place) => {
+                let task = node_task(&mut tasks, &plan.nodes[place], step, work).retry(retry);
+                let tally = tally.filter(|_| step.action.is_some()).map(Arc::clone);
+                if let Some(tally) = tally {
+                    task.when(FEW_FAILED, move |_| !tally.is_exceeded());
+                }
+                task
+            }
+            Subject::Gate(batch) => {
+                let gate = gates.after(batch);
+                let task = tasks.task(step.name.as_str(), move |context| {
+                    let gate = Arc::clone(&gate);
+                    async move { gate.pass(&context).await }
+                });
+                task.even_if_failed()
+            }
+        };
+        task.after_all(step.after.iter().map(|place| ids[*place]));
         ids.push(task.id());
     }
     let runner = Runner::new().limit(plan.parallelism).control(means.control).hooks(means.hooks);
+    let runner = match tally {
+        Some(tally) => runner.hooks(Arc::clone(tally)),
+        None => runner,
+    };
     let runner = runner.journal(means.journal);
     let report = runner.run(tasks).await.expect("the steps of a plan have distinct names and no cycle");
     Outcomes { tasks: report.tasks, journal_error: report.journal_error }
+}
+
+fn node_task<'t>(
+    tasks: &'t mut orch_dag::Plan<StepValue>,
+    node: &NodePlan,
+    step: &Step<'_>,
+    work: &Arc<Work>,
+) -> &'t mut Task<StepValue> {
+    let work = Arc::clone(work);
+    let (identity, action) = (node.identity.clone(), step.action.cloned());
+    let refused = node.is_refused().then(|| node.why.join("; "));
+    tasks.task(step.name.as_str(), move |context| {
+        let (work, identity, action) = (Arc::clone(&work), identity.clone(), action.clone());
+        let refused = refused.clone();
+        async move { work.step(&identity, action.as_ref(), refused, context.attempt()).await }
+    })
 }
 
 fn retry(patience: &Patience) -> Retry {
@@ -161,18 +263,18 @@ fn retry(patience: &Patience) -> Retry {
 }
 
 /// Where a node must not be touched and a failure stops the run, nothing is started at all: better than to stop half-way
-/// for a reason that was known before.
-fn refused_from_the_start(plan: &Plan, steps: &[Step<'_>]) -> Option<Outcomes> {
-    let refused = |step: &&Step<'_>| plan.nodes[step.node].is_refused();
-    let first = steps.iter().find(refused).filter(|_| plan.on_error != OnError::Continue)?;
+/// for a reason that was known before. Nothing where no node is refused.
+fn not_begun(
+    plan: &Plan,
+    steps: &[Step<'_>],
+    refused: impl Fn(&NodePlan) -> Option<String>,
+) -> Option<Outcomes> {
+    let why = |step: &Step<'_>| step.node().and_then(|place| refused(&plan.nodes[place]));
+    let first = steps.iter().find(|step| why(step).is_some())?;
     let stopped = Status::Skipped(SkipReason::StoppedBy { task: first.name.as_str().into() });
     let tasks = steps.iter().map(|step| {
-        let node = &plan.nodes[step.node];
-        let status = if node.is_refused() {
-            Status::Failed(Failure::Error { chain: vec![node.why.join("; ")] })
-        } else {
-            stopped.clone()
-        };
+        let status =
+            why(step).map_or(stopped.clone(), |why| Status::Failed(Failure::Error { chain: vec![why] }));
         Arc::new(unrun(&step.name, status))
     });
     Some(Outcomes { tasks: tasks.collect(), journal_error: None })

@@ -6,7 +6,7 @@ use orch_model::token::Code;
 use orch_model::{ApplyStatus, Config, Digest, NodeKeys, NodeRecord, Reported};
 use tokio::time::Instant;
 
-use super::carry_out::StepError;
+use super::step_error::StepError;
 use crate::permit::Permit;
 use crate::registry::{Registry, RegistryError};
 use crate::told::{failures, skipped};

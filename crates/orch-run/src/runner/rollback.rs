@@ -12,7 +12,8 @@ use orch_model::Identity;
 use orch_plan::Plan;
 use uuid::Uuid;
 
-use super::carry_out::{StepError, Work};
+use super::carry_out::Work;
+use super::step_error::StepError;
 use super::{retry, with_causes};
 use crate::journal::{Entry, StepValue};
 use crate::report::CUT_WHILE_TAKEN_DOWN;
@@ -31,21 +32,30 @@ pub(super) async fn roll_back(
     let (tasks, nodes) = tasks(plan, work);
     let own = Control::new();
     let runner = Runner::new().limit(plan.parallelism).control(own.clone()).hooks(hooks);
-    let mut run = pin!(runner.run(tasks));
-    let (report, cancelled) = tokio::select! {
-        biased;
-        () = control.cancelled() => {
-            own.cancel();
-            (run.await, true)
-        }
-        report = &mut run => (report, false),
-    };
+    let (report, cancelled) = unless_cancelled(control, &own, runner.run(tasks)).await;
     let report = report.expect("the nodes of a plan have distinct names and no cycle");
     if cancelled && !report.is_success() {
         // The report is made from memory, where this entry is even if the disk is full.
         let _ = work.journal().append(Entry::Interrupted { at: Timestamp::now(), cancelled }).await;
     }
     tell_what_is_left(work, &report, &nodes).await;
+}
+
+/// Waits for a run under a control of its own, that only a cancel of the outer one reaches; also says whether it did.
+pub(super) async fn unless_cancelled<T>(
+    outer: &Control,
+    own: &Control,
+    run: impl Future<Output = T>,
+) -> (T, bool) {
+    let mut run = pin!(run);
+    tokio::select! {
+        biased;
+        () = outer.cancelled() => {
+            own.cancel();
+            (run.await, true)
+        }
+        done = &mut run => (done, false),
+    }
 }
 
 /// A task for each machine, children first, and the node of each by the task's name.

@@ -17,7 +17,7 @@ use orch_model::{Fleet, HostName, Size};
 use orch_plan::{Applied, Goal, Keys, Machine, MachineState, Marks, Observed, Plan, Verb, plan};
 use orch_run::memory::{Fault, Faulty, MemoryProvider};
 use orch_run::{
-    Control, Entry, Hooks, HostLocks, Means, NoTreasury, NodeStatus, Patience, Permit, Place, Places,
+    Control, Doors, Entry, Hooks, HostLocks, Means, NoTreasury, NodeStatus, Patience, Permit, Place, Places,
     Provider, Report, RunId, RunJournal, Runs, StateDir, StepValue, Transport, Treasury, observe, run,
 };
 use tempfile::TempDir;
@@ -61,6 +61,7 @@ pub(crate) struct Driver {
     pub(crate) hooks: Arc<dyn Hooks<StepValue>>,
     pub(crate) patience: Patience,
     pub(crate) treasury: Arc<dyn Treasury>,
+    pub(crate) doors: Doors,
     pub(crate) folder: Option<TempDir>,
 }
 
@@ -83,10 +84,12 @@ impl Driver {
             retries: 0,
             first_wait: Duration::from_millis(1),
             longest_wait: Duration::from_millis(4),
+            ..Patience::default()
         };
         let control = Control::new();
         let treasury = NoTreasury::shared();
-        Self { state, places, control, hooks: Arc::new(Silent), patience, treasury, folder: None }
+        let (hooks, doors) = (Arc::new(Silent), Doors::new());
+        Self { state, places, control, hooks, patience, treasury, doors, folder: None }
     }
 
     pub(crate) fn retrying(mut self, retries: u32) -> Self {
@@ -147,6 +150,8 @@ impl Driver {
             control: self.control.clone(),
             hooks: Arc::clone(&self.hooks),
             watch: Arc::new(|_, _| {}),
+            herald: Arc::new(|_| {}),
+            doors: self.doors.clone(),
             patience: self.patience.clone(),
         };
         let report = run(plan, means).await;

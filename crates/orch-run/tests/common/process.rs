@@ -12,7 +12,7 @@ use orch_dag::Control;
 use orch_model::Fleet;
 use orch_plan::{Goal, Verb, plan};
 use orch_run::memory::{Fault, FaultKind, Faulty, MemoryProvider, kill_this_process};
-use orch_run::{HostLocks, Means, NoTreasury, Permit, RunId, RunJournal, StateDir, run};
+use orch_run::{Doors, HostLocks, Means, NoTreasury, Permit, RunId, RunJournal, StateDir, run};
 use rustix::process::{Resource, Rlimit, setrlimit};
 use serde::{Deserialize, Serialize};
 
@@ -220,7 +220,8 @@ impl Drop for Running {
 pub(crate) fn driver_process() {
     let Ok(job) = env::var(VARIABLE) else { return };
     let job: Job = serde_json::from_str(&job).expect("a job is JSON");
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    // A step that stands still half-way must not keep the driver from everything else.
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let said = runtime.expect("a runtime can be built").block_on(drive(&job));
     let said = serde_json::to_vec(&said).expect("what is said is JSON");
     fs::write(job.folder.join("said.json"), said).expect("the result can be written");
@@ -270,6 +271,8 @@ async fn drive(job: &Job) -> Said {
         control: Control::new(),
         hooks: Arc::new(Silent),
         watch: Arc::new(|_, _| {}),
+        herald: Arc::new(|_| {}),
+        doors: Doors::new(),
         patience: driver.patience.clone(),
     };
     let report = run(&plan, means).await;

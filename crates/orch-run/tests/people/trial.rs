@@ -40,6 +40,8 @@ async fn tried_by(common: &Driver, fleet: &Fleet, doors: &Doors) -> TrialReport 
         control: common.control.clone(),
         hooks: Arc::clone(&common.hooks),
         watch: Arc::new(|_, _| {}),
+        herald: Arc::new(|_| {}),
+        doors: common.doors.clone(),
         patience: common.patience.clone(),
     };
     trial(fleet, doors).run(&driver, run, &plan).await.unwrap()

@@ -78,8 +78,10 @@ const fn badge(code: Option<ExitCode>) -> (&'static str, &'static str) {
 
 fn facts(report: &Report) -> Vec<String> {
     let state = match report.state {
+        RunState::Finished if report.aborted.is_some() => Some("ended early"),
         RunState::Finished if report.interrupted => Some("interrupted"),
         RunState::Finished => None,
+        RunState::Running if report.paused.is_some() => Some("paused"),
         RunState::Running => Some("still running"),
         RunState::Killed => Some("killed; run again to heal what it left"),
     };

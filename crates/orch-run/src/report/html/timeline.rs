@@ -1,6 +1,6 @@
 //! When each step ran, as bars: one sees what ran at once, and what waited for what.
 
-use super::super::{NodeReport, NodeStatus, Report, StepReport};
+use super::super::{NodeStatus, Report, StepReport};
 use super::escape::escaped;
 
 /// How many parts the time axis is divided into, at most.
@@ -11,9 +11,9 @@ const LAST_TICK: f64 = 0.96;
 
 /// Rows of bars over time; nothing where no step ran.
 pub(super) fn of(report: &Report) -> String {
-    let rows: Vec<&NodeReport> = report.nodes.iter().filter(|node| ran(node).next().is_some()).collect();
+    let rows = rows(report);
     let spans: Vec<(f64, f64)> =
-        rows.iter().flat_map(|node| ran(node)).map(|(start, step)| (start, start + step.seconds)).collect();
+        rows.iter().flat_map(Row::ran).map(|(start, step)| (start, start + step.seconds)).collect();
     let end = spans.iter().map(|(_, end)| *end).fold(0.0, f64::max);
     if spans.is_empty() || end <= 0.0 {
         return String::new();
@@ -23,7 +23,7 @@ pub(super) fn of(report: &Report) -> String {
         several => format!("up to {several} at once"),
     };
     let work: f64 = spans.iter().map(|(start, end)| end - start).sum();
-    let bars: String = rows.iter().map(|node| row(node, end)).collect();
+    let bars: String = rows.iter().map(|of| row(of, end)).collect();
     format!(
         "<section>\n<h3>Timeline</h3>\n<p class=\"lead\">{} steps, {at_once}: {work:.1}s of work in {end:.1}s</p>\n\
          <div class=\"timeline\">\n{}{bars}</div>\n{}</section>\n",
@@ -33,14 +33,37 @@ pub(super) fn of(report: &Report) -> String {
     )
 }
 
-/// The steps of a node that were begun, each with when.
-fn ran(node: &NodeReport) -> impl Iterator<Item = (f64, &StepReport)> {
-    node.steps.iter().filter_map(|step| step.started.map(|started| (started, step)))
+/// A node, or a gate, with its steps.
+struct Row<'r> {
+    name: String,
+    steps: &'r [StepReport],
 }
 
-fn row(node: &NodeReport, end: f64) -> String {
-    let bars: String = ran(node).map(|(start, step)| bar(start, step, end)).collect();
-    let name = escaped(node.identity.node.as_str());
+impl Row<'_> {
+    /// The steps that were begun, each with when.
+    fn ran(&self) -> impl Iterator<Item = (f64, &StepReport)> {
+        self.steps.iter().filter_map(|step| step.started.map(|started| (started, step)))
+    }
+}
+
+/// Every node and every gate of which something was begun: a gate stands after the last node of its batch.
+fn rows(report: &Report) -> Vec<Row<'_>> {
+    let mut rows = Vec::new();
+    for node in &report.nodes {
+        let name = &node.identity.node;
+        rows.push(Row { name: name.to_string(), steps: &node.steps });
+        for gate in report.gates.iter().filter(|gate| gate.nodes.last() == Some(name)) {
+            let name = format!("gate {}", gate.batch);
+            rows.push(Row { name, steps: std::slice::from_ref(&gate.step) });
+        }
+    }
+    rows.retain(|row| row.ran().next().is_some());
+    rows
+}
+
+fn row(row: &Row<'_>, end: f64) -> String {
+    let bars: String = row.ran().map(|(start, step)| bar(start, step, end)).collect();
+    let name = escaped(&row.name);
     format!(
         "<div class=\"row\"><span class=\"name\" title=\"{name}\">{name}</span><div class=\"track\">{bars}</div></div>\n"
     )
@@ -76,9 +99,9 @@ fn round_step(least: f64) -> f64 {
     factor.unwrap_or(10.0) * power
 }
 
-fn legend(rows: &[&NodeReport]) -> String {
+fn legend(rows: &[Row<'_>]) -> String {
     let mut actions: Vec<&str> = Vec::new();
-    for (_, step) in rows.iter().flat_map(|node| ran(node)) {
+    for (_, step) in rows.iter().flat_map(Row::ran) {
         if !actions.contains(&step.action) {
             actions.push(step.action);
         }

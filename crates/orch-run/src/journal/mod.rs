@@ -3,6 +3,8 @@
 //! One append-only file per run. A line that reached the file survived a crash; a torn last line is passed over.
 //! The report of a run is made from this alone, so that what is told at the end and what is told afterwards are one.
 
+mod entry;
+
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,15 +17,13 @@ use jiff::Timestamp;
 use orch_dag::BoxFuture;
 use orch_dag::journal::file::{Lines, LinesError};
 use orch_dag::journal::{Journal, JournalError};
-use orch_model::Identity;
 use orch_plan::Plan;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
-use uuid::Uuid;
 
-use crate::leaks::Left;
 use crate::lock::start_of;
 use crate::state_dir::{StateDir, StateDirError};
+pub use entry::{Entry, Ill, StepValue};
 
 /// The name of a run: when it began, to the second, and four hexadecimal digits that divide the second. So the order of
 /// names is the order of runs.
@@ -46,7 +46,7 @@ impl RunId {
         Self(format!("{second}-{share:04x}"))
     }
 
-    fn file_name(&self) -> String {
+    pub(crate) fn file_name(&self) -> String {
         format!("{}.jsonl", self.0)
     }
 }
@@ -73,98 +73,6 @@ impl FromStr for RunId {
         }
         Ok(Self(text.into()))
     }
-}
-
-/// What a step leaves behind for later ones and for the report.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct StepValue {
-    /// Something worth telling though the step succeeded.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub note: Option<String>,
-}
-
-/// One thing that was written down.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(tag = "event", rename_all = "snake_case")]
-pub enum Entry {
-    /// The run began.
-    Begun {
-        /// When.
-        at: Timestamp,
-        /// Its name.
-        run: RunId,
-        /// Its process.
-        pid: u32,
-        /// When that process started, in the kernel's ticks.
-        started: u64,
-        /// What is to be done.
-        plan: Box<Plan>,
-    },
-    /// A machine is about to be made under this mark.
-    Marked {
-        /// When.
-        at: Timestamp,
-        /// The node.
-        node: Identity,
-        /// The mark.
-        uuid: Uuid,
-    },
-    /// A step is about to be tried, or has ended.
-    Step {
-        /// When.
-        at: Timestamp,
-        /// What happened.
-        entry: orch_dag::Entry<StepValue>,
-    },
-    /// What to try, after a step of this node did not succeed.
-    Advice {
-        /// When.
-        at: Timestamp,
-        /// The node.
-        node: Identity,
-        /// What to try.
-        hint: String,
-        /// The last lines of what tells more.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        evidence: Vec<String>,
-    },
-    /// Somebody asked the run to stop.
-    Interrupted {
-        /// When.
-        at: Timestamp,
-        /// Whether running steps were cut off.
-        cancelled: bool,
-    },
-    /// What was found after everything was taken down.
-    LookedOver {
-        /// When.
-        at: Timestamp,
-        /// What is left.
-        left: Left,
-    },
-    /// What this run made is about to be taken down again.
-    RollingBack {
-        /// When.
-        at: Timestamp,
-        /// The node.
-        node: Identity,
-        /// The mark of its machine.
-        uuid: Uuid,
-    },
-    /// What this run made is gone, as was read back, or is not.
-    RolledBack {
-        /// When.
-        at: Timestamp,
-        /// The node.
-        node: Identity,
-        /// Why it is still there, if it is.
-        error: Option<String>,
-    },
-    /// The run ended, and everything before this line is all of it.
-    Finished {
-        /// When.
-        at: Timestamp,
-    },
 }
 
 /// A journal cannot be written or read.
@@ -246,6 +154,11 @@ impl RunJournal {
         self
     }
 
+    /// Where those who do not run it say what they want of the run.
+    pub(crate) fn wishes(&self) -> PathBuf {
+        wishes_beside(&self.path)
+    }
+
     /// The name of the run.
     pub fn run(&self) -> &RunId {
         &self.run
@@ -283,6 +196,11 @@ impl RunJournal {
             Lines::read(path).map_err(|source| JournalFileError::File { path: path.to_owned(), source })?;
         Ok(contents.entries)
     }
+}
+
+/// The file beside a journal in which somebody says what they want of the run.
+pub(crate) fn wishes_beside(journal: &Path) -> PathBuf {
+    journal.with_extension("wish")
 }
 
 /// The engine writes its steps through this: the intent before the effect, the end after it.

@@ -1,0 +1,321 @@
+//! NixOS nodes are the run's alone while it lasts: all of them before anything is done to one, or none.
+//!
+//! A lease ends by itself where its run does not ask for it again in time. So a run that was held up for long does not
+//! trust what it had: it begins nothing on a node whose lease it may have lost.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use orch_model::Identity;
+use orch_model::system::{LeaseAnswer, LeaseClaim, SystemView};
+use orch_plan::{NodePlan, Plan};
+use rustix::time::{ClockId, clock_gettime};
+use tokio::task::JoinHandle;
+
+use super::carry_out::Work;
+use crate::caller;
+use crate::doors::at_once;
+use crate::journal::Entry;
+use crate::system::Leaser;
+use crate::transport::{Target, TransportError};
+
+/// What to try where another run has a node.
+pub(super) const IN_USE_HINT: &str =
+    "wait until that is over and run again; a run that was killed keeps nodes for a minute or so";
+
+/// What came of asking for the nodes of a run.
+pub(super) enum Asked {
+    /// Nothing stands in the way.
+    Granted(Leases),
+    /// At least one node is not to be had, so none is taken and nothing is begun: why, by node.
+    Refused(BTreeMap<Identity, String>),
+}
+
+/// The nodes that a run has to itself.
+pub(super) struct Leases {
+    tenure: Arc<Tenure>,
+    renewal: Option<JoinHandle<()>>,
+}
+
+/// What is known of the leases of a run.
+#[derive(Default)]
+pub(super) struct Tenure {
+    nodes: Mutex<BTreeMap<Identity, Tenancy>>,
+}
+
+/// What is known of one lease.
+#[derive(Clone)]
+enum Tenancy {
+    /// It was granted, last at this time after the boot of this machine.
+    Held { since: Option<String>, renewed: Duration },
+    /// It was granted, and is not any more.
+    Lost(String),
+    /// It could not even be asked for.
+    Never(String),
+}
+
+impl Tenure {
+    /// Why nothing may be begun on a node, if so.
+    pub(super) fn objection(&self, node: &Identity, lasts: Duration) -> Option<String> {
+        let nodes = self.nodes.lock().expect("nobody panics while holding this");
+        match nodes.get(node)? {
+            Tenancy::Held { renewed, .. } => {
+                let is_over = now().saturating_sub(*renewed) > lasts;
+                is_over.then(|| "this run was held up for so long that another may have it by now".to_owned())
+            }
+            Tenancy::Lost(why) | Tenancy::Never(why) => Some(why.clone()),
+        }
+    }
+
+    fn set(&self, node: &Identity, tenancy: Tenancy) {
+        self.nodes.lock().expect("nobody panics while holding this").insert(node.clone(), tenancy);
+    }
+
+    fn get(&self, node: &Identity) -> Option<Tenancy> {
+        self.nodes.lock().expect("nobody panics while holding this").get(node).cloned()
+    }
+}
+
+/// The time since this machine was started, which also passes while it sleeps.
+fn now() -> Duration {
+    Duration::try_from(clock_gettime(ClockId::Boottime)).unwrap_or_default()
+}
+
+/// One node that a run needs to itself.
+#[derive(Clone)]
+struct Wanted {
+    target: Target,
+    leaser: Arc<dyn Leaser>,
+}
+
+/// Asks for every NixOS node of a plan: the first in the order of identities alone, as an arbiter between runs that ask at the same
+/// time, then the others at once. Whatever was granted is given back where one is refused.
+pub(super) async fn ask(plan: &Plan, work: &Arc<Work>) -> Asked {
+    let wanted = wanted(plan, work);
+    let claim = LeaseClaim {
+        holder: caller::name(),
+        run: work.permit.claim().to_owned(),
+        seconds: whole_seconds(work.patience().lease),
+    };
+    let mut answers = Vec::new();
+    if let Some((arbiter, others)) = wanted.split_first() {
+        answers.push(one(work, arbiter, &claim).await);
+        if answers[0].is_ok() {
+            let questions = others.iter().cloned().map(|wanted| {
+                let (work, claim) = (Arc::clone(work), claim.clone());
+                async move { one(&work, &wanted, &claim).await }
+            });
+            let lost = || Err(Denial::Unasked("it could not be asked for".to_owned()));
+            answers.extend(at_once(questions).await.into_iter().map(|answer| answer.unwrap_or_else(lost)));
+        }
+    }
+    let tenure = Arc::new(Tenure::default());
+    let refused = judge(plan, &wanted, answers, &tenure);
+    if may_not_begin(plan, &refused) {
+        give_back(work, &wanted, &tenure).await;
+        return Asked::Refused(refused.into_iter().map(|(node, denial)| (node, denial.words())).collect());
+    }
+    for (node, denial) in refused {
+        tenure.set(&node, Tenancy::Never(denial.words()));
+    }
+    if !wanted.is_empty() {
+        let nodes = wanted.iter().map(|wanted| wanted.target.identity.clone()).collect();
+        let entry = Entry::Leased { at: Timestamp::now(), claim: claim.run.clone(), nodes };
+        // A lease needs no trace to end; a journal that cannot be written stops the engine by itself.
+        let _ = work.journal().append(entry).await;
+    }
+    let renewal = (!wanted.is_empty())
+        .then(|| tokio::spawn(renew(Arc::clone(work), wanted, claim, Arc::clone(&tenure))));
+    Asked::Granted(Leases { tenure, renewal })
+}
+
+impl Leases {
+    pub(super) fn tenure(&self) -> Arc<Tenure> {
+        Arc::clone(&self.tenure)
+    }
+
+    /// Gives everything back.
+    pub(super) async fn end(self, plan: &Plan, work: &Arc<Work>) {
+        let Some(renewal) = self.renewal else { return };
+        renewal.abort();
+        // Nothing is asked for any more once this has ended.
+        let _ = renewal.await;
+        let untold = give_back(work, &wanted(plan, work), &self.tenure).await;
+        let _ = work.journal().append(Entry::Released { at: Timestamp::now(), untold }).await;
+    }
+}
+
+/// Why a node was not to be had.
+enum Denial {
+    /// Another has it, or had it meanwhile.
+    Taken(String),
+    /// It cannot be told.
+    Unasked(String),
+}
+
+impl Denial {
+    fn words(self) -> String {
+        match self {
+            Self::Taken(why) | Self::Unasked(why) => why,
+        }
+    }
+}
+
+/// In the order of identities. A node that is to be made is nobody's yet.
+fn wanted(plan: &Plan, work: &Work) -> Vec<Wanted> {
+    if plan.is_noop() {
+        return Vec::new();
+    }
+    let nodes = plan.nodes.iter().filter(|node| !node.is_refused()).filter_map(|node| {
+        let nixos = node.nixos.as_ref()?;
+        let leaser = work.place(&node.identity).ok()?.leaser.clone()?;
+        Some(Wanted { target: work.target(&node.identity, nixos.machine.uuid, nixos.mode), leaser })
+    });
+    let mut wanted: Vec<Wanted> = nodes.collect();
+    wanted.sort_by(|a, b| a.target.identity.cmp(&b.target.identity));
+    wanted
+}
+
+async fn one(work: &Work, wanted: &Wanted, claim: &LeaseClaim) -> Result<LeaseAnswer, Denial> {
+    let patience = work.patience();
+    let mut wait = patience.first_wait;
+    let mut tries = 0;
+    loop {
+        let asked = wanted.leaser.lease(&wanted.target, claim, &work.permit);
+        let error = match tokio::time::timeout(patience.look, asked).await {
+            Ok(Ok(answer)) if answer.granted => return Ok(answer),
+            Ok(Ok(answer)) => return Err(Denial::Taken(held_by(&answer.view))),
+            Ok(Err(error)) if !error.is_passing() || tries == patience.retries => error,
+            Ok(Err(_)) => {
+                tries += 1;
+                tokio::time::sleep(wait).await;
+                wait = (wait * 2).min(patience.longest_wait);
+                continue;
+            }
+            Err(_) => TransportError::Silent {
+                node: wanted.target.identity.clone(),
+                why: format!("it was asked for, and said nothing within {:?}", patience.look),
+                evidence: Vec::new(),
+            },
+        };
+        return Err(Denial::Unasked(error.to_string()));
+    }
+}
+
+fn held_by(view: &SystemView) -> String {
+    match &view.lease {
+        Some(lease) => format!("it is in use by {} (run {}) since {}", lease.holder, lease.run, lease.since),
+        None => "it is in use, and does not say by whom".to_owned(),
+    }
+}
+
+/// Notes what was granted, and gives what was not. A node of which the plan said that nothing is to be done must still run what the
+/// plan saw: another run may have moved it since.
+fn judge(
+    plan: &Plan,
+    wanted: &[Wanted],
+    answers: Vec<Result<LeaseAnswer, Denial>>,
+    tenure: &Tenure,
+) -> BTreeMap<Identity, Denial> {
+    let nodes: BTreeMap<&Identity, &NodePlan> =
+        plan.nodes.iter().map(|node| (&node.identity, node)).collect();
+    let mut refused = BTreeMap::new();
+    for (wanted, answer) in wanted.iter().zip(answers) {
+        let identity = &wanted.target.identity;
+        let denial = match answer {
+            Err(denial) => Some(denial),
+            Ok(answer) => {
+                let since = answer.view.lease.as_ref().map(|lease| lease.since.clone());
+                tenure.set(identity, Tenancy::Held { since, renewed: now() });
+                nodes.get(identity).and_then(|node| moved_meanwhile(node, &answer.view))
+            }
+        };
+        if let Some(denial) = denial {
+            refused.insert(identity.clone(), denial);
+        }
+    }
+    refused
+}
+
+fn moved_meanwhile(node: &NodePlan, view: &SystemView) -> Option<Denial> {
+    let system = &node.nixos.as_ref()?.system;
+    let running = view.running.as_deref();
+    if !node.is_noop() || running == Some(system.as_str()) {
+        return None;
+    }
+    let by = view.rollout.as_ref().map(|rollout| format!(" by run {}", rollout.run)).unwrap_or_default();
+    let runs = running.unwrap_or("nothing that could be read");
+    Some(Denial::Taken(format!("it was changed meanwhile{by}: it runs {runs} and not {system}; run again")))
+}
+
+/// Whether nothing at all is begun. What another has is a reason in any case. A node that cannot be asked fails by itself only where
+/// the run goes on after failures.
+fn may_not_begin(plan: &Plan, refused: &BTreeMap<Identity, Denial>) -> bool {
+    let is_taken = |denial: &Denial| matches!(denial, Denial::Taken(_));
+    let may_fail = match (&plan.stages, plan.on_error) {
+        (Some(stages), _) => stages.max_fail,
+        (None, orch_model::OnError::Continue) => usize::MAX,
+        (None, orch_model::OnError::Stop | orch_model::OnError::Rollback) => 0,
+    };
+    refused.values().any(is_taken) || refused.len() > may_fail
+}
+
+/// Gives back what is held. Those that could not be told are free when their time is over.
+async fn give_back(work: &Arc<Work>, wanted: &[Wanted], tenure: &Tenure) -> Vec<Identity> {
+    let is_held = |wanted: &&Wanted| {
+        matches!(tenure.get(&wanted.target.identity), Some(Tenancy::Held { .. } | Tenancy::Lost(_)))
+    };
+    let held: Vec<Wanted> = wanted.iter().filter(is_held).cloned().collect();
+    let farewells = held.iter().cloned().map(|wanted| {
+        let work = Arc::clone(work);
+        async move {
+            let told = wanted.leaser.release(&wanted.target, work.permit.claim());
+            tokio::time::timeout(work.patience().look, told).await.is_ok_and(|told| told.is_ok())
+        }
+    });
+    let told = at_once(farewells).await;
+    let untold = held.iter().zip(told).filter(|(_, told)| *told != Some(true));
+    untold.map(|(wanted, _)| wanted.target.identity.clone()).collect()
+}
+
+/// Asks for the nodes again, three times in the time that a lease lasts.
+async fn renew(work: Arc<Work>, wanted: Vec<Wanted>, claim: LeaseClaim, tenure: Arc<Tenure>) {
+    let every = work.patience().lease / 3;
+    loop {
+        tokio::time::sleep(every).await;
+        let questions = wanted.iter().cloned().map(|wanted| {
+            let (work, claim, tenure) = (Arc::clone(&work), claim.clone(), Arc::clone(&tenure));
+            async move { renew_one(&work, &wanted, &claim, &tenure, every).await }
+        });
+        at_once(questions).await;
+    }
+}
+
+async fn renew_one(work: &Work, wanted: &Wanted, claim: &LeaseClaim, tenure: &Tenure, within: Duration) {
+    let identity = &wanted.target.identity;
+    let Some(Tenancy::Held { since, .. }) = tenure.get(identity) else { return };
+    // Counted from before the question: the node counts from when it hears it, which is later.
+    let renewed = now();
+    let asked = wanted.leaser.lease(&wanted.target, claim, &work.permit);
+    match tokio::time::timeout(within, asked).await {
+        Ok(Ok(answer)) if !answer.granted => tenure.set(identity, Tenancy::Lost(held_by(&answer.view))),
+        Ok(Ok(answer)) => {
+            let anew = answer.view.lease.map(|lease| lease.since);
+            let tenancy = if anew == since {
+                Tenancy::Held { since, renewed }
+            } else {
+                Tenancy::Lost("this run lost it for a while, and another may have changed it".to_owned())
+            };
+            tenure.set(identity, tenancy);
+        }
+        // It is asked again before its time is over, and not trusted after that.
+        Ok(Err(_)) | Err(_) => {}
+    }
+}
+
+/// Whole seconds, never less than asked for and never none.
+fn whole_seconds(time: Duration) -> u64 {
+    (time.as_secs() + u64::from(time.subsec_nanos() > 0)).max(1)
+}
