@@ -3,6 +3,7 @@
 mod args;
 mod failure;
 mod foreign;
+mod in_nix;
 mod inner;
 mod lab;
 mod outlook;

@@ -63,7 +63,7 @@ impl Scene {
         pace: Option<&Pace>,
     ) -> Result<Self, Failure> {
         let root = site::root(cli)?;
-        let (sources, name) = site::with_manifest(&root, manifest)?;
+        let (sources, name) = site::with_manifest(cli, &root, manifest)?;
         let catalog = parse(&sources, Scope::Manifest { name: &name, host: placement.host.as_ref() })?;
         output::warn(catalog.warnings());
         site::warn_of_no_name(&catalog);

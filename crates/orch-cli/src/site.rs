@@ -2,11 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use orch_model::{Catalog, ManifestName, Problem, Problems, Request, Sources};
+use orch_model::{Catalog, FileKind, ManifestName, Problem, Problems, Request, Source, Sources};
 use orch_run::load;
 
 use crate::args::{Cli, OptionalManifest, Placement, RequiredManifest};
 use crate::failure::Failure;
+use crate::in_nix;
 use crate::output;
 
 /// The folder of the site that the command is about.
@@ -17,10 +18,18 @@ pub(crate) fn root(cli: &Cli) -> Result<PathBuf, Failure> {
 
 /// The manifest that the command is about, with the site's files.
 pub(crate) fn with_manifest(
+    cli: &Cli,
     root: &Path,
     manifest: &RequiredManifest,
 ) -> Result<(Sources, ManifestName), Failure> {
     let site = load::site(root)?;
+    let (sources, name) = named(site, manifest)?;
+    let is_it =
+        |source: &Source| source.place.kind == FileKind::Manifest && source.place.stem == name.as_str();
+    Ok((in_nix::evaluated(cli, root, sources, is_it)?, name))
+}
+
+fn named(site: Sources, manifest: &RequiredManifest) -> Result<(Sources, ManifestName), Failure> {
     match (&manifest.manifest, &manifest.manifest_file) {
         (_, Some(file)) => {
             let stem = file.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();

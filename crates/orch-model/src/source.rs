@@ -160,6 +160,11 @@ impl Sources {
         Self::new(files.collect())
     }
 
+    /// The same files, each as `turn` has it.
+    pub fn map(self, turn: impl FnMut(Source) -> Source) -> Self {
+        Self::new(self.files.into_iter().map(turn).collect())
+    }
+
     /// Every file, in order.
     pub fn iter(&self) -> impl Iterator<Item = &Source> {
         self.files.iter()

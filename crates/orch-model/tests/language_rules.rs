@@ -191,8 +191,8 @@ fn a_nix_manifest_is_known_and_not_read() {
     check(
         &[("manifests/m.nix", "{ }")],
         &expect![[r#"
-        error: manifests/m.nix:1:1: Nix manifests cannot be evaluated yet
-        hint: write the manifest in YAML, JSON or TOML"#]],
+        error: manifests/m.nix:1:1: a manifest in Nix is not evaluated here
+        hint: verbs about one manifest evaluate it; for a server, write it in YAML, JSON or TOML"#]],
     );
 }
 

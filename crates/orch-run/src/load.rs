@@ -6,7 +6,7 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use orch_model::{FileKind, Format, MAX_FILE_BYTES, Place, Source, Sources};
+use orch_model::{FileKind, MAX_FILE_BYTES, Place, Source, Sources};
 use thiserror::Error;
 
 /// A site cannot be found or listed.
@@ -27,7 +27,7 @@ pub enum LoadError {
         source: io::Error,
     },
     /// A file given by name is no manifest by its name.
-    #[error("`{0}` is not a manifest: its name must end in .yaml, .yml, .json or .toml")]
+    #[error("`{0}` is not a manifest: its name must end in .yaml, .yml, .json, .toml or .nix")]
     NotAManifest(PathBuf),
 }
 
@@ -79,9 +79,6 @@ pub fn with_manifest(site: &Sources, path: &Path) -> Result<Sources, LoadError> 
     let not_a_manifest = || LoadError::NotAManifest(path.to_owned());
     let name = path.file_name().and_then(|name| name.to_str()).ok_or_else(not_a_manifest)?;
     let place = Place::of(&format!("manifests/{name}")).ok_or_else(not_a_manifest)?;
-    if place.format == Format::Nix {
-        return Err(not_a_manifest());
-    }
     let is_other = |source: &&Source| (source.place.kind, &source.place.stem) != (place.kind, &place.stem);
     let mut sources: Vec<Source> = site.iter().filter(is_other).cloned().collect();
     sources.push(Source { path: path.display().to_string(), place, content: read(path) });

@@ -273,7 +273,7 @@ fn a_manifest_from_elsewhere_that_is_wrong_is_told_by_its_path() {
 
 #[test]
 fn what_is_no_manifest_by_its_name_or_is_not_there_is_refused() {
-    for name in ["web.txt", "web", ".yaml", "web.nix"] {
+    for name in ["web.txt", "web", ".yaml"] {
         let (_elsewhere, path, sources) = with(name, MANIFEST);
         let error = sources.expect_err("it is no manifest");
         assert!(error.to_string().starts_with(&format!("`{}` is not a manifest", path.display())), "{error}");

@@ -20,7 +20,7 @@ pub(crate) fn run(
     file: Option<&Path>,
     output: &Output,
 ) -> Result<ExitCode, Failure> {
-    let (sources, name) = site::with_manifest(&site::root(cli)?, manifest)?;
+    let (sources, name) = site::with_manifest(cli, &site::root(cli)?, manifest)?;
     let catalog = parse(&sources, Scope::Manifest { name: &name, host })?;
     output::warn(catalog.warnings());
     let graph = catalog.graph(&name, host).expect("a manifest in scope was read");

@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use crate::args::Cli;
 use crate::failure::Failure;
+use crate::in_nix;
 use crate::output::{self, Output};
 use crate::runtime::block_on;
 use crate::scene;
@@ -20,7 +21,7 @@ const DEADLINE: Duration = Duration::from_mins(1);
 
 pub(crate) fn run(cli: &Cli, host: Option<&HostName>, output: &Output) -> Result<ExitCode, Failure> {
     let root = scene::absolute(&site::root(cli)?);
-    let sources = load::site(&root)?;
+    let sources = in_nix::evaluated(cli, &root, load::site(&root)?, |_| true)?;
     let catalog = parse(&sources, Scope::Site)?;
     output::warn(catalog.warnings());
     let mut survey = survey(&catalog);

@@ -8,6 +8,7 @@ use serde_json::json;
 
 use crate::args::{Cli, OptionalManifest, Placement};
 use crate::failure::Failure;
+use crate::in_nix;
 use crate::output::{self, Output};
 use crate::site;
 
@@ -20,7 +21,7 @@ pub(crate) fn run(
     let checked = match manifest.named() {
         None => validate_site(cli, placement),
         Some(manifest) => {
-            let (sources, name) = site::with_manifest(&site::root(cli)?, &manifest)?;
+            let (sources, name) = site::with_manifest(cli, &site::root(cli)?, &manifest)?;
             let scope = Scope::Manifest { name: &name, host: placement.host.as_ref() };
             parse(&sources, scope)
                 .and_then(|catalog| {
@@ -47,7 +48,8 @@ pub(crate) fn run(
 }
 
 fn validate_site(cli: &Cli, placement: &Placement) -> Result<(String, Problems), Failure> {
-    let sources = load::site(&site::root(cli)?)?;
+    let root = site::root(cli)?;
+    let sources = in_nix::evaluated(cli, &root, load::site(&root)?, |_| true)?;
     let catalog = parse(&sources, Scope::Site)?;
     let mut problems = Problems::default();
     for manifest in catalog.manifests() {

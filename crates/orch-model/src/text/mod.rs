@@ -123,8 +123,9 @@ pub(crate) fn read<'a>(format: Format, text: &'a str, problems: &mut Reporter<'a
         Format::Toml => toml::read(text, problems),
         Format::Nix => {
             problems.report(
-                Finding::about_file("Nix manifests cannot be evaluated yet")
-                    .hint("write the manifest in YAML, JSON or TOML"),
+                Finding::about_file("a manifest in Nix is not evaluated here").hint(
+                    "verbs about one manifest evaluate it; for a server, write it in YAML, JSON or TOML",
+                ),
             );
             None
         }
