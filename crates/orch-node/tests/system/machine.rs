@@ -1,5 +1,6 @@
 //! A machine in namespaces of its own. What it has on its disk outlives its boots; all of it is gone when it is dropped.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
@@ -64,6 +65,9 @@ umount -l /old
 exec env -i container=orch PATH=/usr/sbin:/usr/bin:/sbin:/bin /lib/systemd/systemd --unit=basic.target --show-status=no
 "#;
 
+/// Goes into a control group, where one is named, and becomes the rest.
+const GROUPED: &str = r#"if test -n "$1"; then echo $$ > "$1/cgroup.procs" || exit 9; fi; shift; exec "$@""#;
+
 pub(crate) const LIMITS: SwitchLimits = SwitchLimits { activate: 20, confirm: 20, health: 2, reboot: 10 };
 
 pub(crate) struct Machine {
@@ -71,6 +75,41 @@ pub(crate) struct Machine {
     boot: Option<(Child, Pid)>,
     folder: TempDir,
     first: First,
+    /// What a systemd takes for the root of all control groups: without it, it would be this computer's.
+    group: Option<Group>,
+}
+
+/// A control group, gone with all in it when this is dropped.
+struct Group(PathBuf);
+
+impl Group {
+    /// Nothing where this computer gives none.
+    fn make(folder: &TempDir) -> Option<Self> {
+        let mounts = fs::read_to_string("/proc/self/mounts").ok()?;
+        let fields = mounts.lines().map(|line| line.split(' ').collect::<Vec<_>>());
+        let root = fields
+            .filter(|fields| fields.get(2) == Some(&"cgroup2"))
+            .find_map(|fields| fields.get(1).copied())?;
+        let name = folder.path().file_name()?.to_str()?;
+        let path = PathBuf::from(root).join(format!("orch-test-{}", name.trim_start_matches('.')));
+        fs::create_dir(&path).ok()?;
+        Some(Self(path))
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        // Its processes are killed, and may take a moment to be gone.
+        for _ in 0..200 {
+            let mut find = Command::new("find");
+            find.arg(&self.0).args(["-depth", "-type", "d", "-exec", "rmdir", "{}", "+"]);
+            let _ = find.stdout(Stdio::null()).stderr(Stdio::null()).status();
+            if !self.0.exists() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
 }
 
 /// The first process of a machine.
@@ -109,7 +148,12 @@ impl Machine {
         for name in ["nix/store", "nix/var/nix/profiles", "lib/orch", "boot", "root"] {
             fs::create_dir_all(folder.path().join(name)).unwrap();
         }
-        let mut machine = Self { boot: None, folder, first };
+        let group = if first == First::Systemd { Group::make(&folder) } else { None };
+        if first == First::Systemd && group.is_none() {
+            println!("skipped: needs control groups of the second generation");
+            return None;
+        }
+        let mut machine = Self { boot: None, folder, first, group };
         machine.boot();
         Some(machine)
     }
@@ -132,7 +176,9 @@ impl Machine {
     pub(crate) fn boot(&mut self) {
         // It ends with the thread of its test, and takes all with it.
         let maker = Command::new("setpriv")
-            .args(["--pdeathsig", "KILL", "--", "unshare"])
+            .args(["--pdeathsig", "KILL", "--", "sh", "-c", GROUPED, "sh"])
+            .arg(self.group.as_ref().map_or(OsStr::new(""), |group| group.0.as_os_str()))
+            .arg("unshare")
             .args(["--mount", "--pid", "--fork", "--kill-child=KILL"])
             .args(match self.first {
                 First::OurInit => &["--mount-proc"][..],

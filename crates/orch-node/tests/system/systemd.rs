@@ -1,6 +1,8 @@
 //! Where systemd runs, it watches over the watcher: a unit that is no part of anybody's connection, and that is started again
 //! when it is killed.
 
+use std::time::{Duration, Instant};
+
 use orch_model::StorePath;
 use orch_model::system::RolloutPhase;
 
@@ -14,8 +16,12 @@ fn watcher(machine: &Machine) -> Option<String> {
 
 fn is_on(machine: &Machine, system: &StorePath) {
     assert_eq!((machine.running(), machine.boots()), (system.to_string(), system.to_string()));
-    let is_gone = || machine.shell("systemctl list-units --all --no-legend 'orch-rollout*'").is_empty();
-    wait_for("nothing to be left of the unit", || is_gone().then_some(()));
+    let left = || machine.shell("systemctl list-units --all --no-legend --plain 'orch-rollout*'");
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !left().is_empty() {
+        let status = "systemctl status --no-pager orch-rollout.service || true";
+        assert!(Instant::now() < deadline, "{}", machine.shell(status));
+    }
 }
 
 #[test]
