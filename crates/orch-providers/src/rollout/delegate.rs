@@ -4,7 +4,7 @@
 //! the node afterwards.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -83,10 +83,15 @@ impl Tool {
     }
 
     /// Runs it to its end within a limit. In words, how it failed, and its last lines.
-    async fn run(&self, tell: impl Fn(&str), limit: Duration) -> Result<(), (String, Vec<String>)> {
+    async fn run(
+        &self,
+        folder: Option<&Path>,
+        tell: impl Fn(&str),
+        limit: Duration,
+    ) -> Result<(), (String, Vec<String>)> {
         let name = self.name;
         let absent = |error| (format!("`{name}` cannot be run here: {error}"), Vec::new());
-        let mut child = self.start().map_err(absent)?;
+        let mut child = self.start(folder).map_err(absent)?;
         let mut last: Vec<String> = Vec::new();
         let said = child.stderr.take();
         let ended = tokio::time::timeout(limit, async {
@@ -111,8 +116,9 @@ impl Tool {
         }
     }
 
-    fn start(&self) -> std::io::Result<Child> {
-        let mut command = Command::new(self.name);
+    fn start(&self, folder: Option<&Path>) -> std::io::Result<Child> {
+        let program = folder.map_or_else(|| PathBuf::from(self.name), |folder| folder.join(self.name));
+        let mut command = Command::new(program);
         withhold(command.as_std_mut());
         command.args(&self.args).envs(self.environment.clone());
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
@@ -163,7 +169,7 @@ impl Rollout<'_> {
     ) -> Result<Vec<String>, TransportError> {
         self.say(&format!("`{}` is at it", tool.name));
         let progress = &self.target.progress;
-        let ran = tool.run(|line| progress.say(line), self.left()).await;
+        let ran = tool.run(self.settings.programs.as_deref(), |line| progress.say(line), self.left()).await;
         let patience = if ran.is_ok() { patience.min(self.left()) } else { Duration::ZERO };
         match (ran, self.read_until(system, Instant::now() + patience).await) {
             (Ok(()), Ok(view)) if judge::is_on(&view, system) => Ok(vec![judge::read(&view)]),

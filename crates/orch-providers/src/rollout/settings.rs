@@ -1,5 +1,6 @@
 //! How patient a rollout is, and where its systems come from.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,11 +15,13 @@ pub struct RolloutSettings {
     pub systems: Arc<dyn Systems>,
     /// How long each part may take.
     pub limits: RolloutLimits,
+    /// The folder of `nixos-rebuild` and `nixos-anywhere`; without one, `PATH` is searched.
+    pub programs: Option<PathBuf>,
 }
 
 impl Default for RolloutSettings {
     fn default() -> Self {
-        Self { systems: Arc::new(NoSystems), limits: RolloutLimits::default() }
+        Self { systems: Arc::new(NoSystems), limits: RolloutLimits::default(), programs: None }
     }
 }
 

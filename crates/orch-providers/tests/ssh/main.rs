@@ -5,6 +5,7 @@
 #![allow(clippy::print_stdout, reason = "a test that is skipped says so")]
 
 mod hops;
+mod hosts;
 mod keeping;
 mod node;
 mod people;

@@ -1,5 +1,6 @@
 //! What a rollout makes of what a node answers. The node is a list of answers here; real ones are in `tests/lab/nix`.
 
+mod delegation;
 mod script;
 
 use std::collections::VecDeque;

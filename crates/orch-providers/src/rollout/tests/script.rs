@@ -21,6 +21,7 @@ use crate::push::{Limits, Part, Program, What};
 use crate::remote::{Bridge, Remote, RunAs};
 
 pub(super) const NEW: &str = "/nix/store/11111111111111111111111111111111-nixos-system-new";
+pub(super) const DISKS: &str = "/nix/store/22222222222222222222222222222222-disko";
 pub(super) const OLD: &str = "/nix/store/00000000000000000000000000000000-nixos-system-old";
 
 pub(super) fn path(text: &str) -> StorePath {
@@ -70,15 +71,25 @@ impl Node {
     }
 
     pub(super) async fn roll_out_with(&self, limits: RolloutLimits) -> Result<Configured, TransportError> {
-        let (config, target, treasury) = (config(), target(), NoTreasury::shared());
-        let settings = RolloutSettings { systems: Arc::new(Store), limits };
-        let road = Straight { node: self.clone(), program: Program::There("/bin/orch-node".into()) };
+        let settings = RolloutSettings { systems: Arc::new(Store), limits, programs: None };
+        self.roll_out_as(&config(), settings, None).await
+    }
+
+    pub(super) async fn roll_out_as(
+        &self,
+        config: &Config,
+        settings: RolloutSettings,
+        outside: Option<Outside>,
+    ) -> Result<Configured, TransportError> {
+        let (target, treasury) = (target(), NoTreasury::shared());
+        let program = Program::There("/bin/orch-node".into());
+        let road = Straight { node: self.clone(), program, outside };
         let folder = tempfile::tempdir().unwrap();
         let permit = permit(folder.path());
         let rollout = Rollout {
             road: &road,
             target: &target,
-            what: What { config: &config, treasury: &treasury, part: Part::Whole },
+            what: What { config, treasury: &treasury, part: Part::Whole },
             limits: &Limits::default(),
             settings: &settings,
             permit: &permit,
@@ -123,6 +134,7 @@ impl Bridge for Node {
 struct Straight {
     node: Node,
     program: Program,
+    outside: Option<Outside>,
 }
 
 #[async_trait]
@@ -141,12 +153,12 @@ impl Road for Straight {
     }
 
     async fn outside(&self) -> Result<Option<Outside>, TransportError> {
-        Ok(None)
+        Ok(self.outside.clone())
     }
 }
 
 /// A store that has everything.
-struct Store;
+pub(super) struct Store;
 
 #[async_trait]
 impl Systems for Store {
@@ -173,12 +185,18 @@ impl Systems for Store {
     }
 
     fn disks(&self, _: &StorePath) -> Option<StorePath> {
-        None
+        Some(path(DISKS))
     }
 }
 
 pub(super) fn config() -> Config {
-    crate::push::tests::config("nixos: { modules: [./hosts/web] }").with_system(path(NEW))
+    config_with("")
+}
+
+/// The same, with more in its section `nixos`.
+pub(super) fn config_with(more: &str) -> Config {
+    let spec = format!("nixos: {{ modules: [./hosts/web]{more} }}");
+    crate::push::tests::config(&spec).with_system(path(NEW))
 }
 
 fn target() -> Target {
@@ -230,5 +248,9 @@ pub(super) fn answer(phase: RolloutPhase, view: SystemView) -> SwitchAnswer {
 }
 
 pub(super) fn applied() -> Ended {
-    json(&report(&config(), Vec::new(), None))
+    applied_as(&config())
+}
+
+pub(super) fn applied_as(config: &Config) -> Ended {
+    json(&report(config, Vec::new(), None))
 }
