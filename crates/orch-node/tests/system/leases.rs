@@ -81,7 +81,9 @@ fn what_is_no_system_and_what_is_not_known_is_refused() {
     let Some((machine, first)) = Machine::with_first() else { return };
     let none = "/nix/store/00000000000000000000000000000000-none".parse().unwrap();
     assert!(refused(&machine, &order("r1", &none)).contains("is no system"), "nothing is there");
-    for id in ["", "--alone", "a b", "a/b"] {
+    let long = "a".repeat(256);
+    assert!(refused(&machine, &order(&long, &none)).contains("is no system"), "its name is not too long");
+    for id in ["", "--alone", "a b", "a/b", &format!("{long}a")] {
         let text = serde_json::to_string(&order(id, &first)).unwrap();
         assert_eq!(machine.ask(&["switch"], &text, &[]).status.code(), Some(3), "{id:?}");
     }
