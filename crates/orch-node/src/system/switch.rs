@@ -36,6 +36,9 @@ pub(super) fn switch(node: &Node, order: &SwitchOrder) -> Result<SwitchAnswer, S
         }
         _ => {}
     }
+    if order.leased {
+        lease::require(&places, &order.run)?;
+    }
     if !program(&places, order.system.as_str()).exists() {
         return Err(SystemError::NotASystem(order.system.to_string()));
     }
