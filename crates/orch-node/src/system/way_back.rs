@@ -12,6 +12,7 @@ use super::nix::Nix;
 use super::reboot::reboot;
 use super::work::{Work, named};
 use crate::error::in_full;
+use crate::state::State;
 
 /// How often the way is tried.
 const TRIES: u32 = 3;
@@ -20,6 +21,7 @@ const PAUSE: Duration = Duration::from_millis(500);
 impl Work<'_> {
     /// Goes back, and ends the rollout by what is read then.
     pub(super) fn go_back(&mut self) {
+        self.forget_applied();
         let mut wrong = Vec::new();
         for attempt in 0..TRIES {
             if attempt > 0 {
@@ -110,6 +112,14 @@ impl Work<'_> {
         let boots = boot_default(&self.places) == record.previous_default;
         let nothing_left = record.previous.is_some() || self.rollout.activated_in.is_none();
         runs && boots && nothing_left
+    }
+
+    /// What the node has is no more what was last made true: whoever asks is to find that out, also when this is cut short.
+    fn forget_applied(&self) {
+        let state = State::find(self.node);
+        if let Err(error) = state.and_then(|state| state.map_or(Ok(()), |state| state.forget_applied())) {
+            log(&self.places, &error.in_full());
+        }
     }
 
     /// Whether this boot is the one into the new system.

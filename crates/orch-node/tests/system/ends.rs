@@ -117,6 +117,23 @@ fn a_permanent_system_is_taken_back_when_somebody_asks() {
 }
 
 #[test]
+fn what_is_taken_back_is_forgotten_to_have_been_made_true_before_anything_is_done() {
+    let Some(machine) = Machine::start() else { return };
+    let before = "test ! -e /var/lib/orch/complete.json || touch /var/lib/orch/still-known";
+    let first = machine.add(&StandIn { before, ..StandIn::good("first") });
+    let second = machine.add(&StandIn::good("second"));
+    for (id, system) in [("r1", &first), ("r2", &second)] {
+        machine.order(&order(id, system));
+        assert_eq!(machine.confirm(id).record.phase, RolloutPhase::Permanent);
+    }
+    let known = || machine.shell("cd /var/lib/orch; ls complete.json still-known 2> /dev/null || true");
+    machine.shell("echo '{}' > /var/lib/orch/complete.json");
+    let answer: SwitchAnswer = machine.answer(&["back", "r2"], "");
+    assert_eq!(answer.record.phase, RolloutPhase::RolledBack, "{answer:?}");
+    assert_eq!((machine.running(), known()), (first.to_string(), String::new()));
+}
+
+#[test]
 fn the_way_back_leads_to_a_system_that_no_profile_knows() {
     let Some((machine, first)) = Machine::with_first() else { return };
     // Somebody tries another system out, as it can be done by hand.
