@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use orch_model::StorePath;
-use orch_model::system::RolloutPhase;
+use orch_model::system::{RolloutPhase, SwitchOrder};
 
 use crate::machine::{First, Machine, order, wait_for};
 use crate::stand_in::StandIn;
@@ -65,4 +65,16 @@ fn units_that_failed_are_evidence() {
     assert_eq!(answer.record.phase, RolloutPhase::RolledBack, "{answer:?}");
     assert!(answer.record.evidence.iter().any(|line| line.contains("unit: broken.service")), "{answer:?}");
     is_on(&machine, &first);
+}
+
+#[test]
+fn a_system_that_nobody_would_watch_over_once_it_is_booted_is_not_booted_into() {
+    let Some((machine, first)) = Machine::with_first_by(First::Systemd) else { return };
+    let second = machine.add(&StandIn { kernel: "another", ..StandIn::good("second") });
+    let order = SwitchOrder { reboot: true, ..order("r1", &second) };
+    let output = machine.ask(&["switch"], &serde_json::to_string(&order).unwrap(), &[]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("differs in kernel") && said.contains("services.orch-node.enable"), "{said}");
+    assert_eq!((machine.running(), machine.look().rollout), (first.to_string(), None));
 }
