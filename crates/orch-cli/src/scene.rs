@@ -8,6 +8,7 @@ use std::time::Duration;
 use orch_model::{Fleet, HostName, HostRequest, Identity, Node, Scope, parse, resolve, resolve_hosts};
 use orch_nix::Kind;
 use orch_plan::{Goal, HostView, Observed, Plan, Selection, Verb};
+use orch_providers::rollout::Systems;
 use orch_providers::{Base, Ground, GroundError, Preflight};
 use orch_run::load;
 use orch_run::status::minding_drift;
@@ -174,6 +175,11 @@ impl Scene {
             manifest: self.manifest_file.clone(),
             identities: self.identities.clone(),
         }
+    }
+
+    /// Where the systems of its nodes come from.
+    pub(crate) fn systems(&self) -> Arc<dyn Systems> {
+        Arc::clone(&self.base.rollout.systems)
     }
 
     /// The driver's own folder.

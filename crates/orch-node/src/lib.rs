@@ -33,3 +33,4 @@ mod worker;
 pub use command::command;
 #[doc(hidden)]
 pub use first_boot::read_user_data;
+pub use system::inventory_here as inventory;

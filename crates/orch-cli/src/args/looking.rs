@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
+use orch_model::{HostName, Mode};
 use orch_plan::{Selection, Selector, Verb};
 use orch_run::RunId;
 
@@ -50,6 +51,33 @@ impl From<Goal> for Verb {
             Goal::Config => Self::Config,
             Goal::Destroy => Self::Destroy,
         }
+    }
+}
+
+/// What to compare.
+#[derive(Debug, Args)]
+pub(crate) struct DiffArgs {
+    /// The manifest; without one, hosts themselves are compared.
+    #[command(flatten)]
+    pub(crate) manifest: OptionalManifest,
+    /// The host for nodes that name none, or without a manifest the hosts that are compared.
+    #[arg(short = 'H', long = "host", value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) hosts: Vec<HostName>,
+    /// The mode of every node, whatever the files say.
+    #[arg(long, value_name = "push|pull|hybrid")]
+    pub(crate) mode: Option<Mode>,
+    /// Only these nodes: a name, `tag:<tag>`, or `<name>+` for a node with its children. Repeat it, or use commas.
+    #[arg(long, value_name = "SELECTOR", value_delimiter = ',')]
+    only: Vec<Selector>,
+    /// How much at once.
+    #[command(flatten)]
+    pub(crate) pace: Pace,
+}
+
+impl DiffArgs {
+    /// Which nodes are meant.
+    pub(crate) fn selection(&self) -> Selection {
+        Selection::of(self.only.clone())
     }
 }
 

@@ -20,7 +20,7 @@ pub(crate) use acting::{
     Acting, ConfigArgs, CreateArgs, DestroyArgs, ExecArgs, Pace, Pausing, RolloutArgs, SshArgs, Telling,
 };
 pub(crate) use lab::{FaultArgs, LabArgs, LabUpArgs};
-pub(crate) use looking::{GraphFormat, PlanArgs, RunChoice, RunsArgs, StatusArgs};
+pub(crate) use looking::{DiffArgs, GraphFormat, PlanArgs, RunChoice, RunsArgs, StatusArgs};
 pub(crate) use secrets::{Readers, SecretsArgs};
 pub(crate) use serving::{ServeArgs, TokenArgs};
 
@@ -125,6 +125,15 @@ pub(crate) enum VerbArgs {
         after_help = "Examples:\n  orch rollout -H father,mother --dry-run\n  orch rollout -H father,mother --strategy canary --rollback-succeeded\n  orch rollout -H father --reboot"
     )]
     Rollout(RolloutArgs),
+    /// Show what a rollout would change on each node: packages, units, and whether a reboot is needed.
+    ///
+    /// Compares the NixOS system that each node runs with the one that it is to run, which is built for that. Of nodes that are not
+    /// NixOS it says which of their resources differ. Without a manifest, -H names hosts that are NixOS themselves. Changes no
+    /// node.
+    #[command(
+        after_help = "Examples:\n  orch diff -M nested-test -H father\n  orch diff -M workers -H father --only tag:web --json\n  orch diff -H father,mother"
+    )]
+    Diff(DiffArgs),
     /// Create the nodes, verify them, and destroy them again.
     ///
     /// Three phases in one report. Refuses to run where a node exists already, since it would destroy it. What it made is

@@ -1,6 +1,7 @@
 //! One module for each verb: arguments in, an answer out.
 
 mod act;
+mod diff;
 mod exec;
 mod graph;
 mod init;
@@ -31,6 +32,7 @@ pub(crate) fn run(cli: &Cli, output: &Output) -> Result<ExitCode, Failure> {
         VerbArgs::Create(args) => act::create(cli, args, output),
         VerbArgs::Config(args) => act::config(cli, args, output),
         VerbArgs::Rollout(args) => act::rollout(cli, args, output),
+        VerbArgs::Diff(args) => diff::run(cli, args, output),
         VerbArgs::Status(args) => status::run(cli, args, output),
         VerbArgs::Lab { what } => lab::run(cli, what, output),
         VerbArgs::Test(args) => trial::run(cli, args, output),

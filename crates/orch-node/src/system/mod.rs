@@ -105,6 +105,12 @@ pub(crate) fn boot(node: &Node) -> Result<Option<SwitchAnswer>, SystemError> {
     now.map(|rollout| view::answer(node, &rollout, Vec::new())).transpose()
 }
 
+/// What a system in the store of this machine is made of. For whoever compares it with what a node says of its own.
+pub fn inventory_here(path: &str) -> Result<Inventory, String> {
+    let node = Node::at(std::path::Path::new("/")).map_err(|error| error.to_string())?;
+    inventory(&node, Some(path)).map_err(|error| error.to_string())
+}
+
 /// What a system is made of.
 pub(crate) fn inventory(node: &Node, path: Option<&str>) -> Result<Inventory, SystemError> {
     inventory::inventory(node, path)
