@@ -123,7 +123,9 @@ impl Cell {
         // Whoever can be reached at the end is read.
         let is_off = self.way == Way::PowersOff;
         assert!(is_off || !claims.is_empty(), "nothing was read: {about}");
-        assert!(!is_off || said.stdout.contains("not known"), "{about}");
+        // The connection may break before the node has said that it took the order.
+        let unread = ["which of them runs is not known", "did not answer in time", "cannot be reached"];
+        assert!(!is_off || unread.iter().any(|words| said.stdout.contains(words)), "{about}");
     }
 }
 
