@@ -46,7 +46,7 @@ pub fn resolve_hosts(catalog: &Catalog<'_>, request: &HostRequest) -> Result<Fle
         site: site.site_name(),
         manifest: manifest(),
         pattern: Pattern::Flat,
-        settings: settings(&Manifest::placeholder()),
+        settings: settings(&Manifest { settings: usual(), ..Manifest::placeholder() }),
         hosts,
         nodes,
     })
@@ -72,6 +72,11 @@ fn reached(
         }
     }
     (hosts, problems)
+}
+
+/// What holds where no manifest says otherwise. What stands in for something that cannot be read is another thing.
+fn usual<T: Decode>() -> T {
+    T::absent().expect("all of it has a default")
 }
 
 fn jump(host: &Host) -> Option<&HostName> {
