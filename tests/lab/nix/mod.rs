@@ -4,6 +4,7 @@
 mod drivers;
 mod hostile;
 mod hosts;
+mod itself;
 mod life;
 mod scene;
 mod strangers;

@@ -61,8 +61,11 @@ impl NixLab {
 
     /// The program with these words, about to be run with the store of this lab.
     pub(super) fn command(&self, words: &str) -> Command {
-        let plain = self.lab.command(words);
-        let mut command = Command::new("unshare");
+        self.over_nix(Command::new("unshare"), &self.lab.command(words))
+    }
+
+    /// The same, for a program that is run by `unshare` in whatever way.
+    pub(super) fn over_nix(&self, mut command: Command, plain: &Command) -> Command {
         command.args(["--mount", "sh", "-c", OVER_NIX]).arg(self.nix.path());
         command.arg(plain.get_program()).args(plain.get_args());
         for (name, value) in plain.get_envs() {
