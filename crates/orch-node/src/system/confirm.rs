@@ -8,7 +8,7 @@ use orch_model::Health;
 use orch_model::system::{RolloutPhase, SwitchAnswer};
 
 use super::error::SystemError;
-use super::lease::Desk;
+use super::lease::{self, Desk};
 use super::places::{Places, is};
 use super::record::{self, Rollout};
 use super::switch::heal;
@@ -42,23 +42,32 @@ pub(super) fn confirm(node: &Node, id: &str, limit: Option<Duration>) -> Result<
     answer(node, &rollout, stands)
 }
 
-/// Goes back to the system before, also where this one was permanent.
-pub(super) fn back(node: &Node, id: &str, limit: Option<Duration>) -> Result<SwitchAnswer, SystemError> {
+/// Goes back to the system before, also where this one was permanent. Where it is said for which run, no other may have
+/// the node.
+pub(super) fn back(
+    node: &Node,
+    id: &str,
+    run: Option<&str>,
+    limit: Option<Duration>,
+) -> Result<SwitchAnswer, SystemError> {
     let places = Places::of(node);
     heal(node)?;
-    ask_back(node, &places, id)?;
+    ask_back(node, &places, id, run)?;
     let mut rollout = follow(node, id, limit, |_| Ok(()))?;
     if rollout.phase() == RolloutPhase::Permanent {
         // It was being made permanent when this was asked, and nobody was listening any more.
-        ask_back(node, &places, id)?;
+        ask_back(node, &places, id, run)?;
         rollout = follow(node, id, limit, |_| Ok(()))?;
     }
     let stands = checks(node, &rollout.order.health, Duration::ZERO);
     answer(node, &rollout, stands)
 }
 
-fn ask_back(node: &Node, places: &Places, id: &str) -> Result<(), SystemError> {
+fn ask_back(node: &Node, places: &Places, id: &str, run: Option<&str>) -> Result<(), SystemError> {
     let _desk = Desk::take(places)?;
+    if let Some(run) = run {
+        lease::check(places, run)?;
+    }
     let mut rollout = find(places, id)?;
     match rollout.phase() {
         RolloutPhase::RolledBack | RolloutPhase::NeedsReboot => Ok(()),
