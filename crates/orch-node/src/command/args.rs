@@ -54,6 +54,8 @@ With --root, the files of that tree are worked on; its programs are not run, and
                           fetch what the node's own Nix can of the closure on standard input
   system switch           go over to the system of the order on standard input, watched over by a process that
                           survives this one: without a confirmation the node goes back by itself
+  system await [--limit SECONDS] ROLLOUT
+                          wait until the new system is activated, or until the node has gone back; confirm nothing
   system confirm [--limit SECONDS] ROLLOUT
                           keep the new system where the node is healthy with it, and wait for the end
   system back [--run RUN] [--limit SECONDS] ROLLOUT

@@ -27,6 +27,7 @@ pub(super) enum SystemOrder {
     Receive(Patience),
     Substitute { limit: Duration },
     Switch,
+    Await { id: String, limit: Option<Duration> },
     Confirm { id: String, limit: Option<Duration> },
     Back { id: String, run: Option<String>, limit: Option<Duration> },
     Boot,
@@ -53,6 +54,7 @@ impl SystemOrder {
             }),
             "substitute" => Self::Substitute { limit: words.seconds("--limit")?.unwrap_or(FETCHING) },
             "switch" => Self::Switch,
+            "await" => Self::Await { limit: words.seconds("--limit")?, id: words.text("a rollout")? },
             "confirm" => Self::Confirm { limit: words.seconds("--limit")?, id: words.text("a rollout")? },
             "back" => Self::Back {
                 limit: words.seconds("--limit")?,
@@ -98,6 +100,7 @@ pub(super) fn on_node(node: &Node, order: SystemOrder) -> ExitCode {
             with_input(&Origin::Input, |question| ended(system::substitute(node, question, limit)))
         }
         SystemOrder::Switch => with_input(&Origin::Input, |order| ended(system::switch(node, order))),
+        SystemOrder::Await { id, limit } => ended(system::activated(node, &id, limit)),
         SystemOrder::Confirm { id, limit } => ended(system::confirm(node, &id, limit)),
         SystemOrder::Back { id, run, limit } => ended(system::back(node, &id, run.as_deref(), limit)),
         SystemOrder::Boot => ended(system::boot(node)),

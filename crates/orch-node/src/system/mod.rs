@@ -89,6 +89,11 @@ pub(crate) fn switch(node: &Node, order: &SwitchOrder) -> Result<SwitchAnswer, S
     switch::switch(node, order)
 }
 
+/// Waits until the new system waits for a confirmation, or for the end.
+pub(crate) fn activated(node: &Node, id: &str, limit: Option<Duration>) -> Result<SwitchAnswer, SystemError> {
+    confirm::activated(node, id, limit)
+}
+
 /// Says that the new system is to stay, where the node is healthy with it, and waits for the end.
 pub(crate) fn confirm(node: &Node, id: &str, limit: Option<Duration>) -> Result<SwitchAnswer, SystemError> {
     confirm::confirm(node, id, limit)
