@@ -35,11 +35,11 @@ pub(super) fn gates(plan: &Plan, steps: &[Step<'_>], told: &Told<'_>) -> Vec<Gat
     let Some(stages) = &plan.stages else { return Vec::new() };
     let gates = steps.iter().filter_map(|step| {
         let Subject::Gate(batch) = step.subject else { return None };
-        let ended = told.step(&step.name)?;
+        // One that the run did not come to says nothing.
+        let ended = told.step(&step.name).filter(|ended| !ended.status.is_skipped())?;
         let why = match &ended.status {
             Status::Failed(failure) => vec![failure.to_string()],
-            Status::Skipped(reason) => vec![reason.to_string()],
-            Status::Changed | Status::Unchanged => Vec::new(),
+            Status::Changed | Status::Unchanged | Status::Skipped(_) => Vec::new(),
         };
         let nodes = stages.batches[batch].iter().map(|place| plan.nodes[*place].name().clone()).collect();
         Some(GateReport { batch: batch + 1, nodes, why, step: StepReport::of("gate", ended) })

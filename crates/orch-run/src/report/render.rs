@@ -21,9 +21,10 @@ impl fmt::Display for Report {
         for node in self.nodes.iter().filter(|node| node.status == NodeStatus::Failed) {
             write_failure(f, node)?;
         }
-        for gate in &self.gates {
-            write_gate(f, gate)?;
+        if !self.gates.is_empty() {
+            writeln!(f)?;
         }
+        self.gates.iter().try_for_each(|gate| write_gate(f, gate))?;
         write_left(f, &self.left)?;
         if let Some(error) = &self.journal_error {
             writeln!(f, "\nthe journal could not be written: {}", one_line(error))?;
@@ -77,7 +78,7 @@ fn write_gate(f: &mut fmt::Formatter<'_>, gate: &GateReport) -> fmt::Result {
         (None, true) => "open".to_owned(),
         (_, false) => format!("shut: {}", gate.why.join(": ")),
     };
-    writeln!(f, "\ngate after batch {}: {}", gate.batch, one_line(&words))
+    writeln!(f, "gate after batch {}: {}", gate.batch, one_line(&words))
 }
 
 /// What remains though it was to be gone.

@@ -99,18 +99,7 @@ pub(super) async fn ask(plan: &Plan, work: &Arc<Work>) -> Asked {
         run: work.permit.claim().to_owned(),
         seconds: whole_seconds(work.patience().lease),
     };
-    let mut answers = Vec::new();
-    if let Some((arbiter, others)) = wanted.split_first() {
-        answers.push(one(work, arbiter, &claim).await);
-        if answers[0].is_ok() {
-            let questions = others.iter().cloned().map(|wanted| {
-                let (work, claim) = (Arc::clone(work), claim.clone());
-                async move { one(&work, &wanted, &claim).await }
-            });
-            let lost = || Err(Denial::Unasked("it could not be asked for".to_owned()));
-            answers.extend(at_once(questions).await.into_iter().map(|answer| answer.unwrap_or_else(lost)));
-        }
-    }
+    let answers = answers(work, &wanted, &claim).await;
     let tenure = Arc::new(Tenure::default());
     let refused = judge(plan, &wanted, answers, &tenure);
     if may_not_begin(plan, &refused) {
@@ -121,7 +110,8 @@ pub(super) async fn ask(plan: &Plan, work: &Arc<Work>) -> Asked {
         tenure.set(&node, Tenancy::Never(denial.words()));
     }
     if !wanted.is_empty() {
-        let nodes = wanted.iter().map(|wanted| wanted.target.identity.clone()).collect();
+        let is_held = |node: &Identity| matches!(tenure.get(node), Some(Tenancy::Held { .. }));
+        let nodes = wanted.iter().map(|wanted| wanted.target.identity.clone()).filter(is_held).collect();
         let entry = Entry::Leased { at: Timestamp::now(), claim: claim.run.clone(), nodes };
         // A lease needs no trace to end; a journal that cannot be written stops the engine by itself.
         let _ = work.journal().append(entry).await;
@@ -129,6 +119,36 @@ pub(super) async fn ask(plan: &Plan, work: &Arc<Work>) -> Asked {
     let renewal = (!wanted.is_empty())
         .then(|| tokio::spawn(renew(Arc::clone(work), wanted, claim, Arc::clone(&tenure))));
     Asked::Granted(Leases { tenure, renewal })
+}
+
+/// What each node said, in their order, as far as they were asked: after a refusal the others are left in peace.
+async fn answers(
+    work: &Arc<Work>,
+    wanted: &[Wanted],
+    claim: &LeaseClaim,
+) -> Vec<Result<LeaseAnswer, Denial>> {
+    let mut answers = Vec::new();
+    let mut others = wanted.iter();
+    for arbiter in others.by_ref() {
+        let answer = one(work, arbiter, claim).await;
+        let is_taken = matches!(answer, Err(Denial::Taken(_)));
+        // One that cannot be asked cannot decide between runs, so the next one does.
+        let decides = is_taken || answer.is_ok();
+        answers.push(answer);
+        if is_taken {
+            return answers;
+        }
+        if decides {
+            break;
+        }
+    }
+    let questions = others.cloned().map(|wanted| {
+        let (work, claim) = (Arc::clone(work), claim.clone());
+        async move { one(&work, &wanted, &claim).await }
+    });
+    let lost = || Err(Denial::Unasked("it could not be asked for".to_owned()));
+    answers.extend(at_once(questions).await.into_iter().map(|answer| answer.unwrap_or_else(lost)));
+    answers
 }
 
 impl Leases {

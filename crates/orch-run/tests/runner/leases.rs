@@ -3,10 +3,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use orch_model::system::LeaseClaim;
+use async_trait::async_trait;
+use orch_model::system::{LeaseAnswer, LeaseClaim};
 use orch_plan::Staging;
 use orch_run::memory::MemoryProvider;
-use orch_run::{Entry, ExitCode, HostLocks, Leaser, NodeStatus, Permit, Progress, RunId, Target};
+use orch_run::{
+    Entry, ExitCode, HostLocks, Leaser, NodeStatus, Permit, Progress, RunId, Target, TransportError,
+};
 
 use crate::batches::{at, nixos, nodes, planned, running, settled, system};
 use crate::common::{Around, Driver, Effect, Gate, host, statuses, why};
@@ -163,6 +166,52 @@ async fn a_run_that_lost_a_node_to_another_begins_nothing_on_it_any_more() {
     let report = driver.run(&planned(&driver, &at(&fleet, 'b'), Staging::ALL).await).await;
     assert_eq!(running(&world), "ba", "{report}");
     assert!(why(&report, "n-2").contains("it is in use by bob"), "{report}");
+}
+
+/// Whoever asks one of the nodes gets no answer.
+struct Deaf {
+    world: Arc<MemoryProvider>,
+    node: &'static str,
+}
+
+#[async_trait]
+impl Leaser for Deaf {
+    async fn lease(
+        &self,
+        target: &Target,
+        claim: &LeaseClaim,
+        permit: &Permit,
+    ) -> Result<LeaseAnswer, TransportError> {
+        if target.identity.node.as_str() == self.node {
+            let (node, why) = (target.identity.clone(), "no route".to_owned());
+            return Err(TransportError::Unreachable { node, why, evidence: Vec::new() });
+        }
+        self.world.lease(target, claim, permit).await
+    }
+
+    async fn release(&self, target: &Target, claim: &str) -> Result<(), TransportError> {
+        self.world.release(target, claim).await
+    }
+}
+
+#[tokio::test]
+async fn a_node_that_cannot_be_asked_fails_alone_only_where_the_run_goes_on_after_failures() {
+    for (settings, ends) in [("on_error: continue", "abb"), ("on_error: stop", "aaa")] {
+        let fleet = nodes(3, settings);
+        let world = settled(&fleet).await;
+        let seen = Arc::clone(&world);
+        let watched = Around::new(&world, move |_: Effect| {
+            let others = (1..3).all(|place| seen.is_leased(uuid_of(&seen, place)));
+            async move { if others { Gate::Open } else { Gate::Refused } }
+        });
+        let deaf = Arc::new(Deaf { world: Arc::clone(&world), node: "n-1" });
+        let place = orch_run::Place { leaser: Some(deaf), ..nixos(&watched, &world) };
+        let driver = Driver::on([(host("father"), place)].into());
+        let report = driver.run(&planned(&driver, &at(&fleet, 'b'), Staging::ALL).await).await;
+        assert_eq!(running(&world), ends, "{settings}: {report}");
+        assert!(why(&report, "n-1").contains("no route"), "{report}");
+        assert!((0..3).all(|place| !world.is_leased(uuid_of(&world, place))), "all are given back");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
