@@ -6,6 +6,7 @@ mod hostile;
 mod hosts;
 mod itself;
 mod life;
+mod manifests;
 mod scene;
 mod strangers;
 mod truth;
