@@ -184,8 +184,9 @@ impl<'b> Batches<'b> {
         let Ok(reads) = self.cache.keep_reads(reads) else { return };
         for (identity, one) in evaluated {
             let Some(key) = self.keys.get(identity).copied() else { continue };
-            let Evaluated { drv, system, platform, .. } = one.clone();
-            let _ = self.cache.keep(identity, Record { key, reads, drv, system, platform });
+            let Evaluated { drv, system, platform, health, secrets, .. } = one.clone();
+            let record = Record { key, reads, drv, system, platform, health, secrets };
+            let _ = self.cache.keep(identity, record);
         }
     }
 }

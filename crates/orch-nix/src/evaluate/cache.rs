@@ -8,10 +8,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use orch_model::{Digest, Identity, StorePath};
+use orch_model::{Digest, Health, Identity, StorePath};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::ExpectedSecret;
 use super::budget::Need;
 use super::files::write_whole;
 use super::reads::Reads;
@@ -33,6 +34,8 @@ pub(super) struct Record {
     pub(super) drv: DrvPath,
     pub(super) system: StorePath,
     pub(super) platform: String,
+    pub(super) health: Vec<Health>,
+    pub(super) secrets: Vec<ExpectedSecret>,
 }
 
 /// What is known of a node.

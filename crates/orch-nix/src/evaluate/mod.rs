@@ -22,7 +22,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use orch_model::{Digest, Identity, StorePath, Tag};
+use orch_model::{
+    Digest, FileMode, Health, Identity, KeyName, NodePath, StorePath, Tag, UserName, config::Secret,
+};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -99,6 +102,31 @@ impl Wanted {
     }
 }
 
+/// A secret that modules expect, as far as they must say it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExpectedSecret {
+    /// What it is called.
+    pub name: KeyName,
+    /// Where it appears.
+    pub path: NodePath,
+    /// Its permission bits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<FileMode>,
+    /// Who owns it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<UserName>,
+}
+
+impl ExpectedSecret {
+    /// Whether this is the one that is meant.
+    pub fn is_met_by(&self, given: &Secret) -> bool {
+        self.name == given.name
+            && self.path == given.path
+            && self.mode.as_ref().is_none_or(|mode| *mode == given.mode)
+            && self.owner.as_ref().is_none_or(|owner| *owner == given.owner)
+    }
+}
+
 /// The system of a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Evaluated {
@@ -108,6 +136,10 @@ pub struct Evaluated {
     pub system: StorePath,
     /// What it runs on.
     pub platform: String,
+    /// What must hold on it, as its modules say.
+    pub health: Vec<Health>,
+    /// The secrets that its modules expect.
+    pub secrets: Vec<ExpectedSecret>,
     /// Whether it was known from before.
     pub from_cache: bool,
 }
@@ -219,8 +251,8 @@ impl Evaluator {
         };
         let there = fresh.into_iter().filter(|(_, record)| !gone.contains(record.drv.as_store_path()));
         let results = there.map(|(identity, record)| {
-            let cache::Record { drv, system, platform, .. } = record;
-            (identity, Ok(Evaluated { drv, system, platform, from_cache: true }))
+            let cache::Record { drv, system, platform, health, secrets, .. } = record;
+            (identity, Ok(Evaluated { drv, system, platform, health, secrets, from_cache: true }))
         });
         (results.collect(), is_stale)
     }

@@ -3,6 +3,9 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
+use orch_model::Health;
+use orch_nix::EvalError;
+
 use crate::scene::Scene;
 
 /// One way in which a module reads the site: what it says, what is changed, and whether that matters to it.
@@ -108,6 +111,25 @@ async fn what_the_site_says_of_the_node_matters() {
     assert!(!second.from_cache);
     assert_ne!(first.drv, second.drv);
     assert!(scene.one("web").await.from_cache, "going back is known from before");
+}
+
+#[tokio::test]
+async fn what_modules_say_of_health_and_secrets_is_told_and_remembered() {
+    let Some(scene) = Scene::set().await else { return };
+    let said = r#"_: {
+      health = [ { unit = "web.service"; } { tcp = 80; } ];
+      secrets = [ { name = "key"; from = null; path = "/run/secrets/key"; mode = "0400"; owner = "root"; } ];
+    }"#;
+    scene.write("hosts/web/default.nix", said);
+    for is_known in [false, true] {
+        let one = scene.one("web").await;
+        assert_eq!(one.from_cache, is_known);
+        assert_eq!(one.health, [Health::Unit("web.service".parse().unwrap()), Health::Tcp(80)]);
+        assert_eq!(one.secrets[0].path.to_string(), "/run/secrets/key");
+    }
+    scene.write("hosts/web/default.nix", "_: { health = [ { tcp = 70000; } ]; }");
+    let results = scene.evaluate(&["web"]).await;
+    assert!(matches!(results["web"], Err(EvalError::Answer { .. })), "{results:?}");
 }
 
 #[tokio::test]

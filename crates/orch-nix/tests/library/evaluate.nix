@@ -18,6 +18,8 @@ let
       drvPath = builtins.unsafeDiscardStringContext toplevel.drvPath;
       toplevel = builtins.unsafeDiscardStringContext toplevel.outPath;
       system = builtins.currentSystem;
+      health = builtins.concatMap (one: one.health or [ ]) said;
+      secrets = builtins.concatMap (one: one.secrets or [ ]) said;
     };
 in
 builtins.mapAttrs node asked.nodes
