@@ -9,6 +9,7 @@ mod budget;
 mod cache;
 mod error;
 mod files;
+mod folder;
 mod library;
 mod manifest;
 mod nixpkgs;
@@ -188,7 +189,7 @@ impl Evaluator {
         let named = self.settings.nixpkgs.as_deref();
         let nixpkgs =
             Nixpkgs::find((&self.tools, &library), &cache, (&tree.root, named), self.settings.limit).await?;
-        let world = self.world(&tree, &library, &nixpkgs);
+        let (world, doubt) = self.world(&tree, &library, &nixpkgs);
         let keys: BTreeMap<&Identity, Digest> =
             wanted.iter().map(|node| (&node.identity, Digest::of(&(world, node.describe())))).collect();
         let (mut results, is_stale) = self.known(&cache, &tree, &keys).await;
@@ -196,8 +197,14 @@ impl Evaluator {
         if !left.is_empty() {
             let bench = Bench::new(&self.tools, &library, (&tree.root, &nixpkgs.path), &folder)
                 .map_err(|source| unusable(&folder, source))?;
-            let batches =
-                Batches { bench: &bench, cache: &cache, keys: &keys, settings: &self.settings, deadline };
+            let batches = Batches {
+                bench: &bench,
+                cache: &cache,
+                keys: &keys,
+                settings: &self.settings,
+                deadline,
+                doubt,
+            };
             results.extend(batches.evaluate(left, (is_stale, &folder), tell).await);
         }
         Ok(results)
@@ -213,23 +220,29 @@ impl Evaluator {
         Ok((folder, library))
     }
 
-    /// What all evaluations of a run depend on.
-    fn world(&self, tree: &Tree, library: &Library, nixpkgs: &Nixpkgs) -> Digest {
-        let path = std::env::var("NIX_PATH").unwrap_or_default();
-        let named: Vec<Option<PathBuf>> = path
-            .split(':')
-            .map(|entry| Path::new(entry.split_once('=').map_or(entry, |(_, path)| path)).canonicalize().ok())
-            .collect();
+    /// What all evaluations of a run depend on, and why that is not known for sure, where it is not.
+    fn world(&self, tree: &Tree, library: &Library, nixpkgs: &Nixpkgs) -> (Digest, Option<String>) {
+        let path = std::env::var("NIX_PATH").ok();
+        let mut doubt = None;
+        let mut outside: Vec<Option<Digest>> = Vec::new();
+        let named = search_path(path.as_deref()).into_iter().filter(|path| !path.starts_with(&tree.root));
+        for folder in std::iter::once(nixpkgs.path.clone()).chain(named) {
+            let known = folder::digest(&folder);
+            outside.push(known.as_ref().ok().copied());
+            doubt = doubt.or(known.err());
+        }
         let version = self.tools.version().to_string();
-        Digest::of(&(
-            1,
+        let is_sure = doubt.is_none();
+        let digest = Digest::of(&(
+            2,
             &tree.root,
             version,
             library.digest,
-            nixpkgs.digest(),
+            (&nixpkgs.path, outside, is_sure),
             std::env::consts::ARCH,
-            (path, named),
-        ))
+            path,
+        ));
+        (digest, doubt)
     }
 
     /// What is known from before and still in the store, and whether something was known that no longer holds.
@@ -256,6 +269,18 @@ impl Evaluator {
         });
         (results.collect(), is_stale)
     }
+}
+
+/// The folders that Nix looks for `<names>` in, as far as they are there.
+fn search_path(path: Option<&str>) -> Vec<PathBuf> {
+    let usual = || {
+        let home = std::env::var_os("HOME").map(|home| Path::new(&home).join(".nix-defexpr/channels"));
+        home.into_iter().chain(["/nix/var/nix/profiles/per-user/root/channels".into()]).collect()
+    };
+    let folders: Vec<PathBuf> = path.map_or_else(usual, |path| {
+        path.split(':').map(|entry| entry.split_once('=').map_or(entry, |(_, path)| path).into()).collect()
+    });
+    folders.iter().filter_map(|folder| folder.canonicalize().ok()).collect()
 }
 
 fn walk(site: &Path, cache: &Path) -> Result<Tree, EvalError> {

@@ -101,6 +101,33 @@ async fn a_file_of_nixpkgs_that_was_evaluated_matters() {
 }
 
 #[tokio::test]
+async fn a_file_of_nixpkgs_that_was_only_read_matters() {
+    let Some(scene) = Scene::set().await else { return };
+    scene.write_outside("nixpkgs/default.nix", "{ text = builtins.readFile ./data/text; }");
+    scene.write_outside("nixpkgs/data/text", "one");
+    scene.write("hosts/web/default.nix", "{ nixpkgs }: { a = nixpkgs.text; }");
+    let first = scene.one("web").await;
+    assert!(scene.one("web").await.from_cache, "{}", scene.told());
+    scene.write_outside("nixpkgs/data/text", "two");
+    let second = scene.one("web").await;
+    assert!(!second.from_cache && first.drv != second.drv);
+}
+
+#[tokio::test]
+async fn what_reads_from_a_folder_that_is_left_out_is_evaluated_each_time() {
+    for file in [".git/HEAD", "target/debug/data"] {
+        let Some(scene) = Scene::set().await else { return };
+        scene.write(file, "one");
+        scene.write("hosts/web/default.nix", &format!("_: {{ a = builtins.readFile ../../{file}; }}"));
+        let first = scene.one("web").await;
+        assert!(scene.told().contains(&format!("`{file}` was opened")), "{}", scene.told());
+        scene.write(file, "two");
+        let second = scene.one("web").await;
+        assert!(!second.from_cache && first.drv != second.drv, "{file}");
+    }
+}
+
+#[tokio::test]
 async fn what_the_site_says_of_the_node_matters() {
     let Some(scene) = Scene::set().await else { return };
     scene.write("hosts/web/default.nix", "_: { }");
