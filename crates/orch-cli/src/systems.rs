@@ -10,7 +10,7 @@ use orch_model::{Config, Fleet, Identity, Mode, Node};
 use orch_nix::{
     EvalError, Evaluated, Evaluator, EvaluatorSettings, ExpectedSecret, Kind, Store, Tools, Wanted,
 };
-use orch_providers::rollout::Evaluations;
+use orch_providers::rollout::{Evaluations, Recipe};
 
 use crate::output;
 
@@ -94,13 +94,13 @@ fn is_pushed_nixos(node: &Node) -> bool {
 }
 
 fn learn(node: &mut Node, evaluated: Evaluated, evaluations: &Evaluations) {
-    let Evaluated { drv, system, platform, health, secrets, .. } = evaluated;
+    let Evaluated { drv, system, platform, health, secrets, disks, .. } = evaluated;
     let given = node.config.as_ref().map(|config| config.role.secrets.as_slice()).unwrap_or_default();
     if let Some(secret) = secrets.iter().find(|secret| !given.iter().any(|given| secret.is_met_by(given))) {
         node.unfit = Some(unmet(secret));
         return;
     }
-    evaluations.know(system.clone(), drv, platform);
+    evaluations.know(system.clone(), Recipe { drv, platform, disks });
     node.config = node.config.take().map(|config| config.with_health(health).with_system(system));
 }
 

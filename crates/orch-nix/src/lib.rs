@@ -14,7 +14,7 @@ mod tools;
 pub use diff::{BootChange, Change, Changes, PackageChange, UnitChange, changes};
 pub use drv::DrvPath;
 pub use evaluate::{
-    EvalError, Evaluated, Evaluator, EvaluatorSettings, ExpectedSecret, Kind, ManifestError, Wanted,
+    Disks, EvalError, Evaluated, Evaluator, EvaluatorSettings, ExpectedSecret, Kind, ManifestError, Wanted,
 };
-pub use store::{BuildOn, Member, Store, StoreError};
+pub use store::{Member, Store, StoreError};
 pub use tools::{Tools, ToolsError, Version};

@@ -190,8 +190,8 @@ impl<'b> Batches<'b> {
         let Ok(reads) = self.cache.keep_reads(reads) else { return };
         for (identity, one) in evaluated {
             let Some(key) = self.keys.get(identity).copied() else { continue };
-            let Evaluated { drv, system, platform, health, secrets, .. } = one.clone();
-            let record = Record { key, reads, drv, system, platform, health, secrets };
+            let Evaluated { drv, system, platform, health, secrets, disks, .. } = one.clone();
+            let record = Record { key, reads, drv, system, platform, health, secrets, disks };
             let _ = self.cache.keep(identity, record);
         }
     }

@@ -12,11 +12,11 @@ use orch_model::{Digest, Health, Identity, StorePath};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::ExpectedSecret;
 use super::budget::Need;
 use super::files::write_whole;
 use super::reads::Reads;
 use super::tree::Tree;
+use super::{Disks, ExpectedSecret};
 use crate::drv::DrvPath;
 
 /// How many evaluations of a node are remembered, so that going to another revision and back costs nothing.
@@ -36,6 +36,7 @@ pub(super) struct Record {
     pub(super) platform: String,
     pub(super) health: Vec<Health>,
     pub(super) secrets: Vec<ExpectedSecret>,
+    pub(super) disks: Option<Disks>,
 }
 
 /// What is known of a node.

@@ -11,15 +11,15 @@ use orch_model::Digest;
 /// How many files are looked at. A folder with more is evaluated each time.
 const MOST: u64 = 400_000;
 
-/// By what a folder, or a file, is known again; in words, why it is not.
+/// By what a folder, or a file, is known again; in words, why it is not. Its path has no links in it.
 pub(super) fn digest(path: &Path) -> Result<Digest, String> {
     if path.starts_with("/nix/store") {
         return Ok(Digest::of(&path));
     }
     let mut sum = Sum::default();
-    let mut waiting = vec![path.to_owned()];
+    let (root, mut waiting) = (path, vec![path.to_owned()]);
     while let Some(path) = waiting.pop() {
-        sum.add(&path, &mut waiting)?;
+        sum.add(root, &path, &mut waiting)?;
     }
     Ok(Digest::of(&(path, sum.count, sum.bytes, sum.newest)))
 }
@@ -34,7 +34,7 @@ struct Sum {
 }
 
 impl Sum {
-    fn add(&mut self, path: &Path, waiting: &mut Vec<PathBuf>) -> Result<(), String> {
+    fn add(&mut self, root: &Path, path: &Path, waiting: &mut Vec<PathBuf>) -> Result<(), String> {
         let unread = |error| format!("`{}` cannot be looked at: {error}", path.display());
         let about = fs::symlink_metadata(path).map_err(unread)?;
         self.count += 1;
@@ -43,7 +43,7 @@ impl Sum {
             return Err(format!("more than {MOST} files lie where `{}` does", path.display()));
         }
         if about.is_symlink() {
-            return leads_within(path);
+            return leads_within(root, path);
         }
         if !about.is_dir() {
             self.bytes = self.bytes.saturating_add(about.len());
@@ -57,13 +57,13 @@ impl Sum {
     }
 }
 
-/// What a link leads to may be read and is not looked at, unless it lies beside it or nowhere.
-fn leads_within(path: &Path) -> Result<(), String> {
-    let target = fs::read_link(path).unwrap_or_default();
-    if target.is_absolute() && !target.starts_with("/nix/store") && target.exists() {
-        return Err(format!("`{}` leads elsewhere", path.display()));
+/// What a link leads to may be read and is not looked at, unless it lies in the same folder, in the store or nowhere.
+fn leads_within(root: &Path, path: &Path) -> Result<(), String> {
+    let Ok(target) = path.canonicalize() else { return Ok(()) };
+    if target.starts_with(root) || target.starts_with("/nix/store") {
+        return Ok(());
     }
-    Ok(())
+    Err(format!("`{}` leads elsewhere", path.display()))
 }
 
 #[cfg(test)]

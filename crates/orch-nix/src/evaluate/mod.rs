@@ -128,6 +128,17 @@ impl ExpectedSecret {
     }
 }
 
+/// The script that lays out the disks of a node.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Disks {
+    /// What builds it.
+    #[serde(rename = "drvPath")]
+    pub drv: DrvPath,
+    /// Where it will be.
+    pub script: StorePath,
+}
+
 /// The system of a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Evaluated {
@@ -141,6 +152,8 @@ pub struct Evaluated {
     pub health: Vec<Health>,
     /// The secrets that its modules expect.
     pub secrets: Vec<ExpectedSecret>,
+    /// What lays out its disks, where it may have to be installed and its modules say how.
+    pub disks: Option<Disks>,
     /// Whether it was known from before.
     pub from_cache: bool,
 }
@@ -264,8 +277,8 @@ impl Evaluator {
         };
         let there = fresh.into_iter().filter(|(_, record)| !gone.contains(record.drv.as_store_path()));
         let results = there.map(|(identity, record)| {
-            let cache::Record { drv, system, platform, health, secrets, .. } = record;
-            (identity, Ok(Evaluated { drv, system, platform, health, secrets, from_cache: true }))
+            let cache::Record { drv, system, platform, health, secrets, disks, .. } = record;
+            (identity, Ok(Evaluated { drv, system, platform, health, secrets, disks, from_cache: true }))
         });
         (results.collect(), is_stale)
     }

@@ -146,12 +146,17 @@ async fn what_modules_say_of_health_and_secrets_is_told_and_remembered() {
     let said = r#"_: {
       health = [ { unit = "web.service"; } { tcp = 80; } ];
       secrets = [ { name = "key"; from = null; path = "/run/secrets/key"; mode = "0400"; owner = "root"; } ];
+      disks = {
+        drvPath = "/nix/store/00000000000000000000000000000000-disko.drv";
+        script = "/nix/store/11111111111111111111111111111111-disko";
+      };
     }"#;
     scene.write("hosts/web/default.nix", said);
     for is_known in [false, true] {
         let one = scene.one("web").await;
         assert_eq!(one.from_cache, is_known);
         assert_eq!(one.health, [Health::Unit("web.service".parse().unwrap()), Health::Tcp(80)]);
+        assert!(one.disks.is_some_and(|disks| disks.script.as_str().ends_with("-disko")));
         assert_eq!(one.secrets[0].path.to_string(), "/run/secrets/key");
     }
     scene.write("hosts/web/default.nix", "_: { health = [ { tcp = 70000; } ]; }");

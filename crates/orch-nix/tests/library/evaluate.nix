@@ -19,6 +19,7 @@ let
       toplevel = builtins.unsafeDiscardStringContext toplevel.outPath;
       system = builtins.currentSystem;
       health = builtins.concatMap (one: one.health or [ ]) said;
+      disks = builtins.foldl' (found: one: one.disks or found) null said;
       secrets = builtins.concatMap (one: one.secrets or [ ]) said;
     };
 in
