@@ -48,7 +48,7 @@ async fn back_once(
     let asked = async {
         let node = road.anew().await?;
         let asking = Asking { remote: &*node, program: road.program(), target };
-        asking.ask(&["system", "back", id, "--limit", &seconds(wait)], &[], limit).await
+        asking.ask(&["system", "back", "--limit", &seconds(wait), id], &[], limit).await
     };
     let late = |_| TransportError::Unreachable {
         node: target.identity.clone(),
