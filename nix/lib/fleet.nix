@@ -71,6 +71,15 @@ let
       secrets
       tags
       ;
+    # The script that lays out its disks, where it may have to be installed and its modules have disko say how.
+    disks =
+      if node.deploy.install != null && node.config.system.build ? diskoScript then
+        {
+          drvPath = builtins.unsafeDiscardStringContext node.config.system.build.diskoScript.drvPath;
+          script = builtins.unsafeDiscardStringContext node.config.system.build.diskoScript.outPath;
+        }
+      else
+        null;
   };
 
   # A site as Nix code sees it. Every kind of file may be given as a folder, or as a set by name:

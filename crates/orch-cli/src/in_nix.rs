@@ -34,8 +34,10 @@ pub(crate) fn evaluated(
         if !is_in_nix(&source) {
             return source;
         }
-        let content =
-            evaluator.as_ref().map_err(Clone::clone).and_then(|with| json(with, &path_of(&source, root)));
+        let content = evaluator
+            .as_ref()
+            .map_err(Clone::clone)
+            .and_then(|with| json(with, &path_of(&source, root), root));
         Source { content, place: Place { format: Format::Json, ..source.place }, ..source }
     }))
 }
@@ -62,8 +64,8 @@ fn evaluator(cli: &Cli) -> Result<Result<Evaluator, String>, Failure> {
         .map_err(|error| format!("{error} ({})", error.hint())))
 }
 
-fn json(evaluator: &Evaluator, file: &Path) -> Result<Vec<u8>, String> {
-    let asked = block_on(async { Ok(evaluator.evaluate_file(file, None).await) });
+fn json(evaluator: &Evaluator, file: &Path, site: &Path) -> Result<Vec<u8>, String> {
+    let asked = block_on(async { Ok(evaluator.evaluate_file(file, site).await) });
     let value = asked.map_err(|failure| failure.to_string())?.map_err(|error| {
         if error.evidence().len() > 1 {
             output::note(&format!(

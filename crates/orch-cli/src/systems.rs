@@ -7,8 +7,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use orch_model::{Config, Fleet, Identity, Mode, Node};
-use orch_nix::{EvalError, Evaluated, Evaluator, EvaluatorSettings, Kind, Store, Tools, Wanted};
-use orch_providers::rollout::Evaluations;
+use orch_nix::{
+    EvalError, Evaluated, Evaluator, EvaluatorSettings, ExpectedSecret, Kind, Store, Tools, Wanted,
+};
+use orch_providers::rollout::{Evaluations, Recipe};
 
 use crate::output;
 
@@ -60,7 +62,8 @@ impl Evaluation<'_> {
             limit: LIMIT,
             lib: None,
         };
-        let mut found = Evaluator::new(tools, settings).evaluate(self.site, &wanted, &|_| {}).await;
+        let tell = |words: &str| output::note(&format!("orch {words}"));
+        let mut found = Evaluator::new(tools, settings).evaluate(self.site, &wanted, &tell).await;
         for node in &mut fleet.nodes {
             match found.remove(&node.identity) {
                 Some(Ok(evaluated)) => learn(node, evaluated, &evaluations),
@@ -91,9 +94,24 @@ fn is_pushed_nixos(node: &Node) -> bool {
 }
 
 fn learn(node: &mut Node, evaluated: Evaluated, evaluations: &Evaluations) {
-    let Evaluated { drv, system, platform, .. } = evaluated;
-    evaluations.know(system.clone(), drv, platform);
-    node.config = node.config.take().map(|config| config.with_system(system));
+    let Evaluated { drv, system, platform, health, secrets, disks, .. } = evaluated;
+    let given = node.config.as_ref().map(|config| config.role.secrets.as_slice()).unwrap_or_default();
+    if let Some(secret) = secrets.iter().find(|secret| !given.iter().any(|given| secret.is_met_by(given))) {
+        node.unfit = Some(unmet(secret));
+        return;
+    }
+    evaluations.know(system.clone(), Recipe { drv, platform, disks });
+    node.config = node.config.take().map(|config| config.with_health(health).with_system(system));
+}
+
+/// What is said of a node that would come up without a secret: only the files of the site say where values are kept, and
+/// they are opened before anything is evaluated.
+fn unmet(secret: &ExpectedSecret) -> String {
+    let (name, path) = (&secret.name, &secret.path);
+    format!(
+        "its modules expect secret `{name}` at `{path}` in `orch.secrets`, and its spec does not give it so \
+         (name it in `secrets` of its spec; a host itself is given none)"
+    )
 }
 
 /// Why a node has no system, in one clause; everything that Nix said of it goes before.

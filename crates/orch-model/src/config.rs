@@ -45,7 +45,7 @@ pub struct Config {
     /// What it shares with the other nodes of this spec on this host.
     #[serde(flatten)]
     pub role: Arc<Role>,
-    /// The digest of what the files of the site say, without values of secrets and systems.
+    /// The digest of what the files and modules of the site say, without values of secrets and systems.
     #[serde(skip)]
     said: Digest,
 }
@@ -70,6 +70,22 @@ impl Config {
     pub fn with_system(mut self, system: StorePath) -> Self {
         self.system = Some(system);
         self.digest = self.whole();
+        self
+    }
+
+    /// The same, judged by these checks as well: those that its files do not name make another configuration.
+    pub fn with_health(mut self, health: Vec<Health>) -> Self {
+        let mut more: Vec<Health> = Vec::new();
+        for check in health {
+            if !self.role.health.contains(&check) && !more.contains(&check) {
+                more.push(check);
+            }
+        }
+        if !more.is_empty() {
+            Arc::make_mut(&mut self.role).health.extend(more);
+            self.said = Digest::of(&(&self.node, &self.spec, &self.hostname, self.role.digest()));
+            self.digest = self.whole();
+        }
         self
     }
 

@@ -489,3 +489,19 @@ fn a_configuration_that_arrives_with_another_digest_is_refused() {
     let error = serde_json::from_value::<Config>(json).expect_err("it was changed on the way");
     assert!(error.to_string().contains("does not have its digest"), "{error}");
 }
+
+#[test]
+fn a_check_that_its_modules_add_makes_another_configuration_and_one_that_it_has_does_not() {
+    for config in sample_fleets().into_iter().flat_map(|fleet| fleet.nodes).filter_map(|node| node.config) {
+        let same = config.clone().with_health(config.role.health.clone());
+        assert_eq!((&same, same.digest()), (&config, config.digest()));
+        let check = orch_model::Health::Tcp(4711);
+        let judged = config.clone().with_health(vec![check.clone(), check.clone()]);
+        assert_eq!(judged.role.health.len(), config.role.health.len() + 1);
+        assert!(judged.role.health.contains(&check));
+        assert_ne!(judged.digest(), config.digest());
+        let text = serde_json::to_string(&judged).unwrap();
+        let back: orch_model::Config = serde_json::from_str(&text).unwrap();
+        assert_eq!((&back, back.digest()), (&judged, judged.digest()));
+    }
+}

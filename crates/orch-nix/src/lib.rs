@@ -13,6 +13,8 @@ mod tools;
 
 pub use diff::{BootChange, Change, Changes, PackageChange, UnitChange, changes};
 pub use drv::DrvPath;
-pub use evaluate::{EvalError, Evaluated, Evaluator, EvaluatorSettings, Kind, ManifestError, Wanted};
-pub use store::{BuildOn, Member, Store, StoreError};
+pub use evaluate::{
+    Disks, EvalError, Evaluated, Evaluator, EvaluatorSettings, ExpectedSecret, Kind, ManifestError, Wanted,
+};
+pub use store::{Member, Store, StoreError};
 pub use tools::{Tools, ToolsError, Version};

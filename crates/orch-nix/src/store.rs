@@ -36,18 +36,6 @@ pub struct Member {
     pub bytes: u64,
 }
 
-/// Where a system is built.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum BuildOn {
-    /// On this machine, and on the builders that its Nix is told of.
-    #[default]
-    Here,
-    /// On this builder alone, as Nix writes one: `ssh://builder x86_64-linux`.
-    Builder(String),
-    /// On the node that is to run it: its derivations are copied there instead of what they make.
-    Target,
-}
-
 /// The store did not do what it was asked for.
 #[derive(Debug, Error)]
 pub enum StoreError {
@@ -147,23 +135,8 @@ impl Store {
         tell: &(dyn Fn(&str) + Send + Sync),
         limit: Duration,
     ) -> Result<(), StoreError> {
-        self.realise_on(&BuildOn::Here, drv, system, tell, limit).await
-    }
-
-    /// The same, built elsewhere and brought here. What is built on its target is built by [`Self::realising`] there.
-    pub async fn realise_on(
-        &self,
-        place: &BuildOn,
-        drv: &DrvPath,
-        system: &StorePath,
-        tell: &(dyn Fn(&str) + Send + Sync),
-        limit: Duration,
-    ) -> Result<(), StoreError> {
         let mut command = self.tools.command("nix-store");
         command.args(["--log-format", "internal-json", "-v"]);
-        if let BuildOn::Builder(builder) = place {
-            command.args(["--builders", builder, "--max-jobs", "0"]);
-        }
         command.args(["--realise", drv.as_str()]);
         let mut listener = Listener::default();
         let hear = |line: &str| {
@@ -186,20 +159,9 @@ impl Store {
         Err(StoreError::Another { drv: drv.clone(), made, wanted: system.clone() })
     }
 
-    /// What a node is asked to run to build a derivation that was copied to it, as argv.
-    pub fn realising(drv: &DrvPath) -> [&str; 3] {
-        ["nix-store", "--realise", drv.as_str()]
-    }
-
     /// Everything that a system refers to, and itself, as the last: what a path refers to comes before it.
     pub async fn closure(&self, system: &StorePath) -> Result<Vec<Member>, StoreError> {
-        self.requisites(system, &["--query", "--requisites"]).await
-    }
-
-    /// What has to be copied to another store so that it can build a derivation, in the same order: the derivations
-    /// and their sources, and none of what they make.
-    pub async fn drv_closure(&self, drv: &DrvPath) -> Result<Vec<Member>, StoreError> {
-        self.requisites(drv.as_store_path(), &["--query", "--requisites"]).await
+        self.requisites(system).await
     }
 
     /// A program that writes these paths as one stream, which `nix-store --import` reads. They are in the order of
@@ -233,8 +195,9 @@ impl Store {
         Ok(missing)
     }
 
-    async fn requisites(&self, path: &StorePath, question: &[&str]) -> Result<Vec<Member>, StoreError> {
-        let paths: Vec<StorePath> = self.ask(question, std::slice::from_ref(path)).await?;
+    async fn requisites(&self, path: &StorePath) -> Result<Vec<Member>, StoreError> {
+        let paths: Vec<StorePath> =
+            self.ask(&["--query", "--requisites"], std::slice::from_ref(path)).await?;
         let mut sizes: Vec<u64> = Vec::with_capacity(paths.len());
         for some in in_parts(&paths) {
             sizes.extend(self.ask::<u64>(&["--query", "--size"], some).await?);

@@ -31,6 +31,8 @@ pub(super) struct Batches<'b> {
     pub(super) keys: &'b BTreeMap<&'b Identity, Digest>,
     pub(super) settings: &'b EvaluatorSettings,
     pub(super) deadline: Instant,
+    /// Why what is read outside of the site is not known, where it is not.
+    pub(super) doubt: Option<String>,
 }
 
 /// Nodes that are evaluated together.
@@ -78,7 +80,11 @@ impl<'b> Batches<'b> {
         let batch = |nodes: &[&'b Wanted]| Batch { nodes: nodes.to_vec(), reach: Reach::Kept };
         let waiting: VecDeque<_> = nodes.chunks(split.size).map(batch).collect();
         tell(&words(nodes.len(), waiting.len()));
-        let scene = Scene::set(self.bench.site, folder).inspect_err(|doubt| tell(&not_kept(doubt))).ok();
+        let scene = match &self.doubt {
+            Some(doubt) => Err(doubt.clone()),
+            None => Scene::set(self.bench.site, folder),
+        };
+        let scene = scene.inspect_err(|doubt| tell(&not_kept(doubt))).ok();
         let state = Mutex::new(State { waiting, need, ..State::default() });
         let workers = (0..split.at_once).map(|_| {
             let worker: Worker<'_> = Box::pin(self.work(&state, scene.as_ref(), split));
@@ -184,8 +190,9 @@ impl<'b> Batches<'b> {
         let Ok(reads) = self.cache.keep_reads(reads) else { return };
         for (identity, one) in evaluated {
             let Some(key) = self.keys.get(identity).copied() else { continue };
-            let Evaluated { drv, system, platform, .. } = one.clone();
-            let _ = self.cache.keep(identity, Record { key, reads, drv, system, platform });
+            let Evaluated { drv, system, platform, health, secrets, disks, .. } = one.clone();
+            let record = Record { key, reads, drv, system, platform, health, secrets, disks };
+            let _ = self.cache.keep(identity, record);
         }
     }
 }

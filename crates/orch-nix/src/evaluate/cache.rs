@@ -8,7 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use orch_model::{Digest, Identity, StorePath};
+use orch_model::{Digest, Health, Identity, StorePath};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -16,6 +16,7 @@ use super::budget::Need;
 use super::files::write_whole;
 use super::reads::Reads;
 use super::tree::Tree;
+use super::{Disks, ExpectedSecret};
 use crate::drv::DrvPath;
 
 /// How many evaluations of a node are remembered, so that going to another revision and back costs nothing.
@@ -33,6 +34,9 @@ pub(super) struct Record {
     pub(super) drv: DrvPath,
     pub(super) system: StorePath,
     pub(super) platform: String,
+    pub(super) health: Vec<Health>,
+    pub(super) secrets: Vec<ExpectedSecret>,
+    pub(super) disks: Option<Disks>,
 }
 
 /// What is known of a node.

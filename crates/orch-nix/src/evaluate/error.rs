@@ -70,8 +70,8 @@ impl EvalError {
             Self::Nix { .. } | Self::Answer { .. } => {
                 "read the lines of Nix in the report; `orch validate` says what it can without Nix".into()
             }
-            Self::TimeLimit { .. } => "look for what does not end in its modules, or give evaluations more time".into(),
-            Self::Ended { .. } => "free memory, or have fewer nodes evaluated at once with a smaller memory budget".into(),
+            Self::TimeLimit { .. } => "look for what does not end in its modules; of many nodes, name fewer at once".into(),
+            Self::Ended { .. } => "free memory, or name fewer nodes at once".into(),
             Self::Nixpkgs { .. } => {
                 "name a folder with `--nixpkgs` or ORCH_NIXPKGS, or have a flake.lock with an input `nixpkgs` in the site".into()
             }

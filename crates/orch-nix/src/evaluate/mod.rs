@@ -9,6 +9,7 @@ mod budget;
 mod cache;
 mod error;
 mod files;
+mod folder;
 mod library;
 mod manifest;
 mod nixpkgs;
@@ -22,7 +23,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use orch_model::{Digest, Identity, StorePath, Tag};
+use orch_model::{
+    Digest, FileMode, Health, Identity, KeyName, NodePath, StorePath, Tag, UserName, config::Secret,
+};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
@@ -99,6 +103,42 @@ impl Wanted {
     }
 }
 
+/// A secret that modules expect, as far as they must say it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExpectedSecret {
+    /// What it is called.
+    pub name: KeyName,
+    /// Where it appears.
+    pub path: NodePath,
+    /// Its permission bits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<FileMode>,
+    /// Who owns it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<UserName>,
+}
+
+impl ExpectedSecret {
+    /// Whether this is the one that is meant.
+    pub fn is_met_by(&self, given: &Secret) -> bool {
+        self.name == given.name
+            && self.path == given.path
+            && self.mode.as_ref().is_none_or(|mode| *mode == given.mode)
+            && self.owner.as_ref().is_none_or(|owner| *owner == given.owner)
+    }
+}
+
+/// The script that lays out the disks of a node.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Disks {
+    /// What builds it.
+    #[serde(rename = "drvPath")]
+    pub drv: DrvPath,
+    /// Where it will be.
+    pub script: StorePath,
+}
+
 /// The system of a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Evaluated {
@@ -108,6 +148,12 @@ pub struct Evaluated {
     pub system: StorePath,
     /// What it runs on.
     pub platform: String,
+    /// What must hold on it, as its modules say.
+    pub health: Vec<Health>,
+    /// The secrets that its modules expect.
+    pub secrets: Vec<ExpectedSecret>,
+    /// What lays out its disks, where it may have to be installed and its modules say how.
+    pub disks: Option<Disks>,
     /// Whether it was known from before.
     pub from_cache: bool,
 }
@@ -156,7 +202,7 @@ impl Evaluator {
         let named = self.settings.nixpkgs.as_deref();
         let nixpkgs =
             Nixpkgs::find((&self.tools, &library), &cache, (&tree.root, named), self.settings.limit).await?;
-        let world = self.world(&tree, &library, &nixpkgs);
+        let (world, doubt) = self.world(&tree, &library, &nixpkgs);
         let keys: BTreeMap<&Identity, Digest> =
             wanted.iter().map(|node| (&node.identity, Digest::of(&(world, node.describe())))).collect();
         let (mut results, is_stale) = self.known(&cache, &tree, &keys).await;
@@ -164,8 +210,14 @@ impl Evaluator {
         if !left.is_empty() {
             let bench = Bench::new(&self.tools, &library, (&tree.root, &nixpkgs.path), &folder)
                 .map_err(|source| unusable(&folder, source))?;
-            let batches =
-                Batches { bench: &bench, cache: &cache, keys: &keys, settings: &self.settings, deadline };
+            let batches = Batches {
+                bench: &bench,
+                cache: &cache,
+                keys: &keys,
+                settings: &self.settings,
+                deadline,
+                doubt,
+            };
             results.extend(batches.evaluate(left, (is_stale, &folder), tell).await);
         }
         Ok(results)
@@ -181,23 +233,29 @@ impl Evaluator {
         Ok((folder, library))
     }
 
-    /// What all evaluations of a run depend on.
-    fn world(&self, tree: &Tree, library: &Library, nixpkgs: &Nixpkgs) -> Digest {
-        let path = std::env::var("NIX_PATH").unwrap_or_default();
-        let named: Vec<Option<PathBuf>> = path
-            .split(':')
-            .map(|entry| Path::new(entry.split_once('=').map_or(entry, |(_, path)| path)).canonicalize().ok())
-            .collect();
+    /// What all evaluations of a run depend on, and why that is not known for sure, where it is not.
+    fn world(&self, tree: &Tree, library: &Library, nixpkgs: &Nixpkgs) -> (Digest, Option<String>) {
+        let path = std::env::var("NIX_PATH").ok();
+        let mut doubt = None;
+        let mut outside: Vec<Option<Digest>> = Vec::new();
+        let named = search_path(path.as_deref()).into_iter().filter(|path| !path.starts_with(&tree.root));
+        for folder in std::iter::once(nixpkgs.path.clone()).chain(named) {
+            let known = folder::digest(&folder);
+            outside.push(known.as_ref().ok().copied());
+            doubt = doubt.or(known.err());
+        }
         let version = self.tools.version().to_string();
-        Digest::of(&(
-            1,
+        let is_sure = doubt.is_none();
+        let digest = Digest::of(&(
+            2,
             &tree.root,
             version,
             library.digest,
-            nixpkgs.digest(),
+            (&nixpkgs.path, outside, is_sure),
             std::env::consts::ARCH,
-            (path, named),
-        ))
+            path,
+        ));
+        (digest, doubt)
     }
 
     /// What is known from before and still in the store, and whether something was known that no longer holds.
@@ -219,11 +277,23 @@ impl Evaluator {
         };
         let there = fresh.into_iter().filter(|(_, record)| !gone.contains(record.drv.as_store_path()));
         let results = there.map(|(identity, record)| {
-            let cache::Record { drv, system, platform, .. } = record;
-            (identity, Ok(Evaluated { drv, system, platform, from_cache: true }))
+            let cache::Record { drv, system, platform, health, secrets, disks, .. } = record;
+            (identity, Ok(Evaluated { drv, system, platform, health, secrets, disks, from_cache: true }))
         });
         (results.collect(), is_stale)
     }
+}
+
+/// The folders that Nix looks for `<names>` in, as far as they are there.
+fn search_path(path: Option<&str>) -> Vec<PathBuf> {
+    let usual = || {
+        let home = std::env::var_os("HOME").map(|home| Path::new(&home).join(".nix-defexpr/channels"));
+        home.into_iter().chain(["/nix/var/nix/profiles/per-user/root/channels".into()]).collect()
+    };
+    let folders: Vec<PathBuf> = path.map_or_else(usual, |path| {
+        path.split(':').map(|entry| entry.split_once('=').map_or(entry, |(_, path)| path).into()).collect()
+    });
+    folders.iter().filter_map(|folder| folder.canonicalize().ok()).collect()
 }
 
 fn walk(site: &Path, cache: &Path) -> Result<Tree, EvalError> {

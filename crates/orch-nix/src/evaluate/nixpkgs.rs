@@ -7,18 +7,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use orch_model::Digest;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use super::cache::Cache;
 use super::error::EvalError;
 use super::library::Library;
-use super::reads::Stamp;
 use crate::log::clean;
 use crate::process::finish;
 use crate::tools::Tools;
-
-/// Files that say which revision a folder of nixpkgs is.
-const REVISIONS: [&str; 5] = [".git/HEAD", ".git/index", ".version", ".version-suffix", "lib/.version"];
 
 /// A nixpkgs on this machine.
 #[derive(Debug, Clone)]
@@ -58,20 +54,6 @@ impl Nixpkgs {
         let wrong = |source| EvalError::Files { path: path.to_owned(), source: Arc::new(source) };
         Ok(Self { path: path.canonicalize().map_err(wrong)? })
     }
-
-    /// By what it is known again. Of a folder outside of the store, this is what says its revision; the files that are
-    /// evaluated count besides.
-    pub(super) fn digest(&self) -> Digest {
-        let stamps: Vec<Option<Stamp>> =
-            REVISIONS.iter().map(|file| Stamp::of(&self.path.join(file))).collect();
-        Digest::of(&Identified { path: &self.path, stamps })
-    }
-}
-
-#[derive(Serialize)]
-struct Identified<'p> {
-    path: &'p Path,
-    stamps: Vec<Option<Stamp>>,
 }
 
 async fn ask(tools: &Tools, library: &Library, site: &Path, limit: Duration) -> Result<PathBuf, EvalError> {

@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use orch_model::{Identity, StorePath};
+use orch_model::{Health, Identity, StorePath};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::files::{scratch, write_new};
 use super::library::Library;
-use super::{EvalError, Evaluated, Wanted, budget};
+use super::{Disks, EvalError, Evaluated, ExpectedSecret, Wanted, budget};
 use crate::drv::DrvPath;
 use crate::log::clean;
 use crate::process::{Ended, finish};
@@ -23,7 +23,7 @@ use crate::tools::Tools;
 /// How many lines of what Nix says are kept.
 const LINES: usize = 30;
 /// What Nix says where something is out of reach.
-const FORBIDDEN: &str = "is forbidden in restricted mode";
+pub(super) const FORBIDDEN: &str = "is forbidden in restricted mode";
 
 /// What every process of a run is given.
 #[derive(Debug)]
@@ -89,6 +89,12 @@ struct Answered {
     #[serde(alias = "outPath")]
     toplevel: StorePath,
     system: String,
+    #[serde(default)]
+    health: Vec<Health>,
+    #[serde(default)]
+    secrets: Vec<ExpectedSecret>,
+    #[serde(default)]
+    disks: Option<Disks>,
 }
 
 impl<'b> Bench<'b> {
@@ -202,8 +208,8 @@ fn read(ended: &Ended, nodes: &[&Wanted]) -> Result<BTreeMap<Identity, Evaluated
         let identity = wanted.identity.clone();
         let found = answer.remove(&identity.to_string());
         let found = found.ok_or_else(|| Failure::Answer("it is not in the answer".into()))?;
-        let Answered { drv_path: drv, toplevel: system, system: platform } = found;
-        Ok((identity, Evaluated { drv, system, platform, from_cache: false }))
+        let Answered { drv_path: drv, toplevel: system, system: platform, health, secrets, disks } = found;
+        Ok((identity, Evaluated { drv, system, platform, health, secrets, disks, from_cache: false }))
     };
     nodes.iter().map(&mut take).collect()
 }

@@ -100,6 +100,34 @@ impl Tree {
         self.folders.keys().map(String::as_str)
     }
 
+    /// The folders that were left out, with all below them; in words, why they are not all known.
+    pub(super) fn left_out(&self) -> Result<Vec<String>, String> {
+        let is_aside = |path: &String| is_left_out(path);
+        let within = |(folder, names): (&String, &BTreeMap<String, Kind>)| {
+            let folders = names.iter().filter(|(_, kind)| **kind == Kind::Folder);
+            folders.map(|(name, _)| join(folder, name)).filter(is_aside).collect::<Vec<_>>()
+        };
+        let mut waiting: Vec<String> = self.folders.iter().flat_map(within).collect();
+        let mut found = Vec::new();
+        while let Some(folder) = waiting.pop() {
+            if found.len() == MOST_FOLDERS {
+                return Err(format!(
+                    "`{folder}` is one of more than {MOST_FOLDERS} folders that are left out"
+                ));
+            }
+            // What others are taking away at this moment is not there to be read.
+            for entry in fs::read_dir(self.root.join(&folder)).into_iter().flatten().flatten() {
+                if entry.file_type().is_ok_and(|kind| kind.is_dir())
+                    && let Ok(name) = entry.file_name().into_string()
+                {
+                    waiting.push(join(&folder, &name));
+                }
+            }
+            found.push(folder);
+        }
+        Ok(found)
+    }
+
     /// What is in a folder, by name.
     pub(super) fn listing(&self, folder: &str) -> Option<Digest> {
         self.folders.get(folder).map(Digest::of)

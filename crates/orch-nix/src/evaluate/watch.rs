@@ -23,6 +23,8 @@ pub(super) type Number = usize;
 pub(super) struct Watch {
     inotify: OwnedFd,
     folders: HashMap<i32, String>,
+    /// Folders that others write to all the time: what is opened there is a reason for doubt and nothing else.
+    aside: HashMap<i32, String>,
     seen: Mutex<Seen>,
 }
 
@@ -63,7 +65,17 @@ impl Watch {
             let watched = inotify::add_watch(&inotify, tree.root.join(folder), what | how)?;
             folders.insert(watched, folder.to_owned());
         }
-        Ok(Self { inotify, folders, seen: Mutex::default() })
+        let mut aside = HashMap::new();
+        for folder in tree.left_out().map_err(io::Error::other)? {
+            let what = WatchFlags::OPEN | WatchFlags::ACCESS | WatchFlags::CREATE | WatchFlags::MOVED_TO;
+            let how = WatchFlags::ONLYDIR | WatchFlags::DONT_FOLLOW;
+            match inotify::add_watch(&inotify, tree.root.join(&folder), what | how) {
+                Ok(watched) => drop(aside.insert(watched, folder)),
+                Err(Errno::NOENT | Errno::NOTDIR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(Self { inotify, folders, aside, seen: Mutex::default() })
     }
 
     /// An evaluation begins.
@@ -122,6 +134,9 @@ impl Watch {
                     let name = event.file_name().map(std::ffi::CStr::to_str).transpose();
                     match (self.folders.get(&event.wd()), name) {
                         (Some(folder), Ok(name)) => seen.take(folder, name, event.events()),
+                        (None, name) if let Some(folder) = self.aside.get(&event.wd()) => {
+                            seen.take_aside(folder, name.ok().flatten(), event.events());
+                        }
                         _ => seen.odd = Some("more was read than the kernel could tell".into()),
                     }
                 }
@@ -153,6 +168,17 @@ impl Seen {
             self.open(path, is_folder, what.contains(ReadFlags::OPEN));
         } else {
             self.changed.insert(path);
+        }
+    }
+
+    /// Something below a folder that is left out. Who opened it is not known, so it may have been any evaluation.
+    fn take_aside(&mut self, folder: &str, name: Option<&str>, what: ReadFlags) {
+        let is_new_folder =
+            what.contains(ReadFlags::ISDIR) && what.intersects(ReadFlags::CREATE | ReadFlags::MOVED_TO);
+        let is_opened = what.intersects(ReadFlags::OPEN | ReadFlags::ACCESS);
+        if !self.active.is_empty() && (is_opened || is_new_folder) {
+            let path = name.map_or_else(|| folder.to_owned(), |name| join(folder, name));
+            self.odd = Some(format!("`{path}` was opened, which others write to all the time"));
         }
     }
 

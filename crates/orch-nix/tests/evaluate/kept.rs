@@ -3,6 +3,9 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
+use orch_model::Health;
+use orch_nix::EvalError;
+
 use crate::scene::Scene;
 
 /// One way in which a module reads the site: what it says, what is changed, and whether that matters to it.
@@ -98,6 +101,33 @@ async fn a_file_of_nixpkgs_that_was_evaluated_matters() {
 }
 
 #[tokio::test]
+async fn a_file_of_nixpkgs_that_was_only_read_matters() {
+    let Some(scene) = Scene::set().await else { return };
+    scene.write_outside("nixpkgs/default.nix", "{ text = builtins.readFile ./data/text; }");
+    scene.write_outside("nixpkgs/data/text", "one");
+    scene.write("hosts/web/default.nix", "{ nixpkgs }: { a = nixpkgs.text; }");
+    let first = scene.one("web").await;
+    assert!(scene.one("web").await.from_cache, "{}", scene.told());
+    scene.write_outside("nixpkgs/data/text", "two");
+    let second = scene.one("web").await;
+    assert!(!second.from_cache && first.drv != second.drv);
+}
+
+#[tokio::test]
+async fn what_reads_from_a_folder_that_is_left_out_is_evaluated_each_time() {
+    for file in [".git/HEAD", "target/debug/data"] {
+        let Some(scene) = Scene::set().await else { return };
+        scene.write(file, "one");
+        scene.write("hosts/web/default.nix", &format!("_: {{ a = builtins.readFile ../../{file}; }}"));
+        let first = scene.one("web").await;
+        assert!(scene.told().contains(&format!("`{file}` was opened")), "{}", scene.told());
+        scene.write(file, "two");
+        let second = scene.one("web").await;
+        assert!(!second.from_cache && first.drv != second.drv, "{file}");
+    }
+}
+
+#[tokio::test]
 async fn what_the_site_says_of_the_node_matters() {
     let Some(scene) = Scene::set().await else { return };
     scene.write("hosts/web/default.nix", "_: { }");
@@ -108,6 +138,30 @@ async fn what_the_site_says_of_the_node_matters() {
     assert!(!second.from_cache);
     assert_ne!(first.drv, second.drv);
     assert!(scene.one("web").await.from_cache, "going back is known from before");
+}
+
+#[tokio::test]
+async fn what_modules_say_of_health_and_secrets_is_told_and_remembered() {
+    let Some(scene) = Scene::set().await else { return };
+    let said = r#"_: {
+      health = [ { unit = "web.service"; } { tcp = 80; } ];
+      secrets = [ { name = "key"; from = null; path = "/run/secrets/key"; mode = "0400"; owner = "root"; } ];
+      disks = {
+        drvPath = "/nix/store/00000000000000000000000000000000-disko.drv";
+        script = "/nix/store/11111111111111111111111111111111-disko";
+      };
+    }"#;
+    scene.write("hosts/web/default.nix", said);
+    for is_known in [false, true] {
+        let one = scene.one("web").await;
+        assert_eq!(one.from_cache, is_known);
+        assert_eq!(one.health, [Health::Unit("web.service".parse().unwrap()), Health::Tcp(80)]);
+        assert!(one.disks.is_some_and(|disks| disks.script.as_str().ends_with("-disko")));
+        assert_eq!(one.secrets[0].path.to_string(), "/run/secrets/key");
+    }
+    scene.write("hosts/web/default.nix", "_: { health = [ { tcp = 70000; } ]; }");
+    let results = scene.evaluate(&["web"]).await;
+    assert!(matches!(results["web"], Err(EvalError::Answer { .. })), "{results:?}");
 }
 
 #[tokio::test]

@@ -24,6 +24,9 @@ let
       drvPath = builtins.unsafeDiscardStringContext toplevel.drvPath;
       toplevel = builtins.unsafeDiscardStringContext toplevel.outPath;
       system = builtins.currentSystem;
+      health = builtins.concatMap (one: one.health or [ ]) said;
+      disks = builtins.foldl' (found: one: one.disks or found) null said;
+      secrets = builtins.concatMap (one: one.secrets or [ ]) said;
     };
 in
 builtins.mapAttrs node asked.nodes

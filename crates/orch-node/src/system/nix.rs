@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use orch_model::StorePath;
 
@@ -15,6 +15,25 @@ use crate::tool::Tool;
 const QUERY_LIMIT: Duration = Duration::from_mins(1);
 /// So many paths fit between a program's name and the end of what the kernel takes.
 const AT_ONCE: usize = 2000;
+
+/// How paths are fetched. A place that does not answer costs seconds, since whoever asks can send them instead.
+const FETCH: [&str; 15] = [
+    "--realise",
+    "--keep-going",
+    "--ignore-unknown",
+    "--option",
+    "connect-timeout",
+    "5",
+    "--option",
+    "download-attempts",
+    "1",
+    "--option",
+    "stalled-download-timeout",
+    "30",
+    "--option",
+    "fallback",
+    "false",
+];
 
 /// The programs of Nix on a node.
 pub(super) struct Nix<'a> {
@@ -58,10 +77,11 @@ impl<'a> Nix<'a> {
 
     /// Fetches what it can of these paths. What it cannot is missing afterwards, which whoever asks looks at.
     pub(super) fn fetch(&self, paths: &[StorePath], limit: Duration) -> Result<(), SystemError> {
+        let deadline = Instant::now() + limit;
         for some in paths.chunks(AT_ONCE) {
-            let options = ["--realise", "--keep-going", "--ignore-unknown"];
-            let args: Vec<&str> = options.into_iter().chain(some.iter().map(StorePath::as_str)).collect();
-            self.store()?.ask(&args, limit)?;
+            let args: Vec<&str> = FETCH.into_iter().chain(some.iter().map(StorePath::as_str)).collect();
+            let left = deadline.saturating_duration_since(Instant::now());
+            self.store()?.ask(&args, left)?;
         }
         Ok(())
     }

@@ -3,7 +3,7 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -26,7 +26,7 @@ use super::{HELPER, Local, refresh};
 use crate::exec::exec;
 use crate::push::{self, Limits, Part, Program, What};
 use crate::remote::{Bridge, Remote};
-use crate::rollout::{Holding, Outside, Road, Rollout, RolloutSettings, end_within, system_of};
+use crate::rollout::{Holding, Outside, Road, Rollout, RolloutSettings, back, end_within, system_of};
 use crate::ssh::{Hop, Ssh, SshSettings, Way, Wayfinder, Whereabouts};
 
 /// The way to the nodes of a host on this computer.
@@ -197,14 +197,14 @@ impl LocalWay {
 struct DirectRoad<'w> {
     way: &'w LocalWay,
     target: &'w Target,
-    config: &'w Config,
+    config: Option<&'w Config>,
     program: Program,
 }
 
 impl DirectRoad<'_> {
     /// Found anew each time: the machine may have been rebooted.
     fn direct(&self) -> Result<Arc<Direct>, TransportError> {
-        let direct = self.way.direct(self.target, Some(self.config))?;
+        let direct = self.way.direct(self.target, self.config)?;
         direct.map(Arc::new).ok_or_else(|| unreachable(self.target, "it is reached by SSH by now"))
     }
 }
@@ -242,7 +242,7 @@ impl Transport for LocalWay {
         if let Some(direct) = self.direct(target, Some(config))? {
             let what = What { config, treasury: &self.treasury, part: Part::Whole };
             if let Some(system) = system {
-                let road = DirectRoad { way: self, target, config, program: Program::There(PROGRAM.into()) };
+                let road = DirectRoad { way: self, target, config: Some(config), program: there() };
                 let rollout = Rollout {
                     road: &road,
                     target,
@@ -250,7 +250,8 @@ impl Transport for LocalWay {
                     limits: &self.limits,
                     settings: &self.rollout,
                     permit,
-                    deadline: Instant::now() + end_within(self.limits.configure),
+                    time: end_within(self.limits.configure),
+                    begun: OnceLock::new(),
                 };
                 return rollout.carry_out(system).await;
             }
@@ -310,7 +311,10 @@ impl Reverter for LocalWay {
     async fn back(&self, target: &Target, permit: &Permit) -> Result<SwitchAnswer, TransportError> {
         target.needs(permit)?;
         match self.direct(target, None)? {
-            Some(direct) => self.holding(target, &direct, &there()).back(permit).await,
+            Some(_) => {
+                let road = DirectRoad { way: self, target, config: None, program: there() };
+                back(&road, target, &self.rollout.limits, permit).await
+            }
             None => self.ssh.back(target, permit).await,
         }
     }

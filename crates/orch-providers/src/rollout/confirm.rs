@@ -2,15 +2,18 @@
 
 use std::time::Duration;
 
-use orch_model::system::{RolloutPhase, SwitchAnswer, SwitchOrder};
+use orch_model::system::{RolloutPhase, SwitchAnswer, SwitchOrder, SystemQuestion, SystemView};
 use orch_run::TransportError;
 use tokio::time::Instant;
 
 use super::question::Asking;
-use super::{Rollout, phase};
+use super::{Rollout, judge, phase};
 
 /// How long one connection is asked to wait for the end; then another one is made.
 const ONE_WAIT: Duration = Duration::from_secs(30);
+
+/// The last words of a node that is asked about a rollout which it does not have.
+const UNKNOWN: &str = "is not known here";
 
 impl Rollout<'_> {
     /// Confirms over a new connection, again and again until the node says that it is at an end: where it cannot be reached it
@@ -22,7 +25,8 @@ impl Rollout<'_> {
     ) -> Result<SwitchAnswer, TransportError> {
         self.say("confirming over a new connection");
         let limits = &self.settings.limits;
-        let deadline = Instant::now() + limits.until_the_end(order.reboot).min(self.left());
+        let deadline = Instant::now()
+            + limits.until_the_end(order.reboot).min(self.left().saturating_sub(limits.answer));
         let mut last = Heard { answer: armed.clone(), trouble: None };
         let mut word = Word::Await;
         loop {
@@ -36,12 +40,12 @@ impl Rollout<'_> {
                 }
                 Ok(answer) => last = Heard { answer, trouble: None },
                 // It was heard, and will say the same again.
-                Err(error @ TransportError::Failed { .. }) => return Err(error),
+                Err(error) if is_unknown(&error) => return Err(error),
                 // Whatever else it is may be of the new system's making, and pass when the node goes back.
                 Err(error) => last.trouble = Some(error),
             }
             if Instant::now() + limits.pause >= deadline {
-                return Err(self.unread(order, &last));
+                return self.read_at_last(order, last).await;
             }
             tokio::time::sleep(limits.pause).await;
         }
@@ -71,6 +75,40 @@ impl Rollout<'_> {
         tokio::time::timeout(limit, asked).await.map_err(late)?
     }
 
+    /// Reads a node that did not say how it ended.
+    async fn read_at_last(
+        &self,
+        order: &SwitchOrder,
+        mut last: Heard,
+    ) -> Result<SwitchAnswer, TransportError> {
+        let limit = self.settings.limits.answer;
+        let read = async {
+            let node = self.road.anew().await?;
+            self.asking(&*node).about(&["system", "look"], &SystemQuestion::default(), limit).await
+        };
+        let view: SystemView = match tokio::time::timeout(limit, read).await {
+            Ok(Ok(view)) => view,
+            Ok(Err(error)) => {
+                last.trouble = Some(error);
+                return Err(self.unread(order, &last));
+            }
+            Err(_) => return Err(self.unread(order, &last)),
+        };
+        match view.rollout.clone().filter(|record| record.id == order.id) {
+            Some(record) if record.phase.is_end() => {
+                Ok(SwitchAnswer { record, view, watched: false, unhealthy: Vec::new() })
+            }
+            record => {
+                let phase = phase(record.map_or(last.answer.record.phase, |record| record.phase));
+                let why = format!(
+                    "it did not come to an end in time, and goes on by itself: it is {phase}; {}",
+                    judge::read(&view)
+                );
+                Err(self.failed(why, last.words()))
+            }
+        }
+    }
+
     /// What is said of a node that could not be read at the end.
     fn unread(&self, order: &SwitchOrder, last: &Heard) -> TransportError {
         let (node, record) = (self.target.identity.clone(), &last.answer.record);
@@ -81,10 +119,7 @@ impl Rollout<'_> {
             order.system,
             phase(record.phase),
         );
-        let trouble = last.trouble.as_ref();
-        let mut evidence: Vec<String> = trouble.map(ToString::to_string).into_iter().collect();
-        evidence.extend(trouble.map(TransportError::evidence).unwrap_or_default().iter().cloned());
-        TransportError::Silent { node, why, evidence }
+        TransportError::Silent { node, why, evidence: last.words() }
     }
 }
 
@@ -110,4 +145,19 @@ struct Heard {
     answer: SwitchAnswer,
     /// What was in the way since.
     trouble: Option<TransportError>,
+}
+
+impl Heard {
+    /// What was in the way, and what tells more.
+    fn words(&self) -> Vec<String> {
+        let trouble = self.trouble.as_ref();
+        let mut words: Vec<String> = trouble.map(ToString::to_string).into_iter().collect();
+        words.extend(trouble.map(TransportError::evidence).unwrap_or_default().iter().cloned());
+        words
+    }
+}
+
+/// Whether a node said that it does not know this rollout: it will say so for ever.
+pub(super) fn is_unknown(error: &TransportError) -> bool {
+    matches!(error, TransportError::Failed { why, .. } if why.ends_with(UNKNOWN))
 }

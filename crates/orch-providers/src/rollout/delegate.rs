@@ -11,14 +11,18 @@ use std::time::Duration;
 use orch_model::StorePath;
 use orch_model::system::{SystemQuestion, SystemView};
 use orch_run::{TransportError, withhold};
+use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
-use tokio::process::{Child, Command};
+use tokio::process::{Child, ChildStderr, Command};
 use tokio::time::Instant;
 
 use super::{Rollout, judge};
 
 /// How many of the last lines of a program are kept.
 const LINES: usize = 12;
+
+/// How long what it left behind may hold its stream open after its end.
+const GRACE: Duration = Duration::from_secs(2);
 
 /// How a node is gone to by a program that is not ours.
 #[derive(Debug, Clone)]
@@ -91,24 +95,38 @@ impl Tool {
     ) -> Result<(), (String, Vec<String>)> {
         let name = self.name;
         let absent = |error| (format!("`{name}` cannot be run here: {error}"), Vec::new());
-        let mut child = self.start(folder).map_err(absent)?;
+        let mut group = Group::of(self.start(folder).map_err(absent)?);
         let mut last: Vec<String> = Vec::new();
-        let said = child.stderr.take();
-        let ended = tokio::time::timeout(limit, async {
-            if let Some(said) = said {
-                let mut lines = BufReader::new(said).lines();
-                while let Ok(Some(line)) = lines.next_line().await {
-                    let line = orch_model::printable(&line).into_owned();
-                    tell(&line);
-                    last.push(line);
-                    if last.len() > LINES {
-                        last.remove(0);
+        let said = group.child.stderr.take();
+        let ended = {
+            let mut hear = std::pin::pin!(hear(said, |line| {
+                tell(&line);
+                last.push(line);
+                if last.len() > LINES {
+                    last.remove(0);
+                }
+            }));
+            let mut is_heard = false;
+            let ended = tokio::time::timeout(limit, async {
+                tokio::select! {
+                    status = group.child.wait() => status,
+                    () = &mut hear => {
+                        is_heard = true;
+                        group.child.wait().await
                     }
                 }
+            });
+            let ended = ended.await;
+            if ended.is_err() {
+                group.end().await;
             }
-            child.wait().await
-        });
-        match ended.await {
+            // Nobody holds the stream any more once all of them have ended; what was left behind is not waited for.
+            if !is_heard {
+                let _ = tokio::time::timeout(GRACE, hear).await;
+            }
+            ended
+        };
+        match ended {
             Ok(Ok(status)) if status.success() => Ok(()),
             Ok(Ok(status)) => Err((format!("`{name}` failed ({status}); {}", self.hint), last)),
             Ok(Err(error)) => Err((format!("`{name}` was lost: {error}"), last)),
@@ -123,6 +141,47 @@ impl Tool {
         command.args(&self.args).envs(self.environment.clone());
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         command.process_group(0).kill_on_drop(true).spawn()
+    }
+}
+
+/// A program with all that it starts. Whoever lets go of it before its end ends all of them.
+struct Group {
+    child: Child,
+    pid: Option<Pid>,
+}
+
+impl Group {
+    fn of(child: Child) -> Self {
+        let pid = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
+        Self { child, pid }
+    }
+
+    /// Ends all of them, and waits for the first.
+    async fn end(&mut self) {
+        self.kill();
+        let _ = self.child.wait().await;
+    }
+
+    fn kill(&mut self) {
+        // Once it was waited for, its id may be another's.
+        if let (Some(_), Some(pid)) = (self.child.id(), self.pid) {
+            let _ = kill_process_group(pid, Signal::KILL);
+        }
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// Hands on what a program says, line by line and fit for a terminal.
+async fn hear(said: Option<ChildStderr>, mut each: impl FnMut(String)) {
+    let Some(said) = said else { return };
+    let mut lines = BufReader::new(said).lines();
+    while let Ok(Some(line)) = lines.next_line().await {
+        each(orch_model::printable(&line).into_owned());
     }
 }
 
@@ -142,9 +201,12 @@ impl Rollout<'_> {
     /// Has `nixos-anywhere` install NixOS on a machine that has none, and reads what came of it.
     pub(super) async fn install(&self, system: &StorePath) -> Result<Vec<String>, TransportError> {
         let refuse = |why: String| self.failed(why, Vec::new());
-        let disks = self.settings.systems.disks(system).ok_or_else(|| {
+        let (systems, limit) = (&self.settings.systems, self.settings.limits.build);
+        let disks = systems.disks(system, &self.target.progress, limit).await;
+        let disks = disks.map_err(|why| self.unbuilt(why))?.ok_or_else(|| {
             refuse(
-                "its modules do not say what its disks are to be: `system.build.diskoScript` is missing"
+                "its modules do not say what its disks are to be: `system.build.diskoScript` is missing, which \
+                 disko makes"
                     .into(),
             )
         })?;
@@ -167,6 +229,7 @@ impl Rollout<'_> {
         system: &StorePath,
         patience: Duration,
     ) -> Result<Vec<String>, TransportError> {
+        self.begin();
         self.say(&format!("`{}` is at it", tool.name));
         let progress = &self.target.progress;
         let ran = tool.run(self.settings.programs.as_deref(), |line| progress.say(line), self.left()).await;

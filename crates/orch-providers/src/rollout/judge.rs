@@ -123,7 +123,17 @@ pub(crate) fn read(view: &SystemView) -> String {
 /// The error of what came after a switch that succeeded: it does not take the switch back.
 pub(super) fn after_the_switch(error: TransportError, read: &[String]) -> TransportError {
     let Some(read) = read.first() else { return error };
-    let told = |why: String| format!("{why} (its system is permanent; {read})");
+    with(error, &format!("(its system is permanent; {read})"))
+}
+
+/// The error of a node that is not on its new system: the secrets of that one are in place all the same.
+pub(super) fn with_new_secrets(error: TransportError) -> TransportError {
+    with(error, "(its secrets are the new ones already)")
+}
+
+/// An error, with more said at its end.
+fn with(error: TransportError, more: &str) -> TransportError {
+    let told = |why: String| format!("{why} {more}");
     match error {
         TransportError::Failed { node, why, evidence } => {
             TransportError::Failed { node, why: told(why), evidence }
@@ -133,6 +143,9 @@ pub(super) fn after_the_switch(error: TransportError, read: &[String]) -> Transp
         }
         TransportError::Silent { node, why, evidence } => {
             TransportError::Silent { node, why: told(why), evidence }
+        }
+        TransportError::NeedsReboot { node, why, read } => {
+            TransportError::NeedsReboot { node, why, read: told(read) }
         }
         other => other,
     }

@@ -1,10 +1,10 @@
-//! Nodes that a run has to itself, and nodes that are taken back: what `orch-node system lease|release|back` answer.
+//! Nodes that a run has to itself: what `orch-node system lease|release` answer.
 
-use orch_model::system::{LeaseAnswer, LeaseClaim, SwitchAnswer};
-use orch_run::{Ended, Permit, Target, TransportError};
+use orch_model::system::{LeaseAnswer, LeaseClaim};
+use orch_run::{Ended, Target, TransportError};
 
+use super::RolloutLimits;
 use super::question::Asking;
-use super::{RolloutLimits, id};
 use crate::push::{Program, tail};
 use crate::remote::Remote;
 
@@ -31,13 +31,6 @@ impl Holding<'_> {
         }
         let (node, evidence) = (self.target.identity.clone(), tail(&ended.stderr));
         Err(TransportError::Failed { node, why: "it could not be given back".into(), evidence })
-    }
-
-    /// Takes the node back to the system before the rollout of this permit.
-    pub(crate) async fn back(&self, permit: &Permit) -> Result<SwitchAnswer, TransportError> {
-        self.target.progress.say("going back");
-        let limit = self.limits.until_the_end(permit.allows_reboots());
-        self.asking().ask(&["system", "back", &id(permit, self.target)], &[], limit).await
     }
 
     const fn asking(&self) -> Asking<'_> {

@@ -4,11 +4,13 @@
 //! What keeps the node from ending on a bad system is on the node (`orch-node system`), and goes on without the driver. So
 //! nothing here claims what was not read: where the node cannot be read at the end, that is what is said.
 
+mod back;
 mod confirm;
 mod copy;
 mod delegate;
 mod judge;
 mod lease;
+mod provide;
 mod question;
 mod settings;
 mod store;
@@ -16,7 +18,8 @@ mod systems;
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use orch_model::system::{RolloutPhase, SwitchAnswer, SwitchOrder, SystemQuestion, SystemView};
@@ -25,11 +28,12 @@ use orch_nix::Member;
 use orch_run::{Configured, Permit, Target, TransportError};
 use tokio::time::Instant;
 
+pub(crate) use back::back;
 pub(crate) use delegate::Outside;
 pub(crate) use lease::Holding;
 pub(crate) use settings::end_within;
 pub use settings::{RolloutLimits, RolloutSettings};
-pub use store::Evaluations;
+pub use store::{Evaluations, Recipe};
 pub use systems::{NoSystem, NoSystems, Systems};
 
 use crate::push::{self, Limits, Part, Program, What};
@@ -62,8 +66,10 @@ pub(crate) struct Rollout<'r> {
     pub(crate) settings: &'r RolloutSettings,
     /// Leave to change it, which says by what the node knows the run.
     pub(crate) permit: &'r Permit,
-    /// When all of it must be over.
-    pub(crate) deadline: Instant,
+    /// How much time there is once the node has all that it needs. Building and copying have limits of their own.
+    pub(crate) time: Duration,
+    /// When that began.
+    pub(crate) begun: OnceLock<Instant>,
 }
 
 impl Rollout<'_> {
@@ -75,15 +81,15 @@ impl Rollout<'_> {
         let is_there = judge::is_on(&view, system);
         let nixos = self.what.config.role.nixos.as_ref();
         let is_bare = self.is_bare(&view);
-        let is_rebuilt = nixos.is_some_and(|nixos| nixos.rollout == RolloutWay::NixosRebuild);
-        let read = match (is_there, is_bare, is_rebuilt) {
+        let is_ours = nixos.is_none_or(|nixos| nixos.rollout == RolloutWay::Closure);
+        if !is_there && !is_bare && is_ours {
+            self.provide(&*shared, &view, &closure).await?;
+        }
+        let read = match (is_there, is_bare, is_ours) {
             (true, ..) => Vec::new(),
             (false, true, _) => self.install(system).await?,
-            (false, false, true) => self.rebuild(&view, system).await?,
-            (false, false, false) => {
-                self.provide(&*shared, &view, &closure).await?;
-                self.go_over(&*shared, system).await?
-            }
+            (false, false, false) => self.rebuild(&view, system).await?,
+            (false, false, true) => self.go_over(&*shared, system).await?,
         };
         drop(shared);
         let done = self.push(Part::Whole).await;
@@ -112,29 +118,13 @@ impl Rollout<'_> {
                 return Ok((view, Vec::new()));
             }
             self.say("building");
-            let built = systems.ready(system, &self.target.progress, self.left()).await;
+            let built = systems.ready(system, &self.target.progress, self.settings.limits.build).await;
             built.map_err(|why| self.unbuilt(why))?;
         }
         let closure = systems.closure(system).await.map_err(|why| self.unbuilt(why))?;
         let view = self.look(node, &question(&closure)).await?;
         self.preflight(&view, system, &judge::missing(&view, &closure))?;
         Ok((view, closure))
-    }
-
-    /// Sees to it that the node has all of its system. Nothing that runs there is changed by it.
-    async fn provide(
-        &self,
-        node: &dyn Bridge,
-        view: &SystemView,
-        closure: &[Member],
-    ) -> Result<(), TransportError> {
-        let missing = judge::missing(view, closure);
-        if !view.substitutes || missing.is_empty() {
-            return self.copy(node, &missing).await;
-        }
-        self.say("fetching what it can");
-        let view = self.substitute(node, &question(closure)).await?;
-        self.copy(node, &judge::missing(&view, closure)).await
     }
 
     /// Whether the node runs no NixOS yet, and is to be given it first.
@@ -158,16 +148,32 @@ impl Rollout<'_> {
 
     /// Has the node go over, and says what was read of it afterwards.
     async fn go_over(&self, node: &dyn Bridge, system: &StorePath) -> Result<Vec<String>, TransportError> {
-        if !self.what.config.role.secrets.is_empty() {
+        self.begin();
+        let has_secrets = !self.what.config.role.secrets.is_empty();
+        if has_secrets {
             self.push(Part::BeforeSystem).await?;
         }
         let order = self.order(system);
+        self.has_time(&order)?;
         self.say("switching");
         let answer: SwitchAnswer =
             self.asking(node).about(&["system", "switch"], &order, self.settings.limits.answer).await?;
         let answer =
             if answer.record.phase.is_end() { answer } else { self.confirmed(&order, &answer).await? };
-        judge::ended(&self.target.identity, system, &answer)
+        let ended = judge::ended(&self.target.identity, system, &answer);
+        if has_secrets { ended.map_err(judge::with_new_secrets) } else { ended }
+    }
+
+    /// A node that is switched without time to be confirmed goes back, and all was in vain.
+    fn has_time(&self, order: &SwitchOrder) -> Result<(), TransportError> {
+        let (left, needed) = (self.left(), self.settings.limits.until_judged(order.reboot));
+        if left >= needed {
+            return Ok(());
+        }
+        let why = format!(
+            "{left:.1?} are left for going over and being confirmed, which may take {needed:.1?}; it was not switched"
+        );
+        Err(TransportError::Late { node: self.target.identity.clone(), why, evidence: Vec::new() })
     }
 
     fn order(&self, system: &StorePath) -> SwitchOrder {
@@ -196,43 +202,25 @@ impl Rollout<'_> {
         Ok(view)
     }
 
-    async fn substitute(
-        &self,
-        node: &dyn Remote,
-        question: &SystemQuestion,
-    ) -> Result<SystemView, TransportError> {
-        let limit = self.settings.limits.copy.min(self.left());
-        self.asking(node).about(&["system", "substitute"], question, limit).await
-    }
-
-    async fn copy(&self, node: &dyn Bridge, missing: &[&Member]) -> Result<(), TransportError> {
-        if missing.is_empty() {
-            return Ok(());
-        }
-        let paths: Vec<StorePath> = missing.iter().map(|member| member.path.clone()).collect();
-        let receive = node.bridge(&self.road.program().argv(&["system", "receive"]))?;
-        let stream = copy::Stream {
-            export: self.settings.systems.export(&paths),
-            receive,
-            of: missing.iter().map(|member| member.bytes).sum(),
-            progress: &self.target.progress,
-        };
-        let limit = self.settings.limits.copy.min(self.left());
-        stream.flow(limit).await.map_err(|(why, evidence)| self.failed(why, evidence))
-    }
-
     async fn push(&self, part: Part) -> Result<Configured, TransportError> {
         let node = self.road.shared().await?;
         let what = What { part, ..self.what };
-        push::configure(&*node, self.road.program(), self.target, what, self.limits, self.deadline).await
+        let deadline = self.begin() + self.time;
+        push::configure(&*node, self.road.program(), self.target, what, self.limits, deadline).await
     }
 
     fn asking<'a>(&'a self, remote: &'a dyn Remote) -> Asking<'a> {
         Asking { remote, program: self.road.program(), target: self.target }
     }
 
-    fn left(&self) -> std::time::Duration {
-        self.deadline.saturating_duration_since(Instant::now())
+    /// From now on its time runs, unless it does already.
+    fn begin(&self) -> Instant {
+        *self.begun.get_or_init(Instant::now)
+    }
+
+    fn left(&self) -> Duration {
+        let gone = self.begun.get().map_or(Duration::ZERO, Instant::elapsed);
+        self.time.saturating_sub(gone)
     }
 
     fn say(&self, doing: &str) {
@@ -252,6 +240,11 @@ impl Rollout<'_> {
             TransportError::Failed { node, why, evidence }
         }
     }
+}
+
+/// A limit as the node is told it.
+fn seconds(limit: Duration) -> String {
+    limit.as_secs().max(1).to_string()
 }
 
 /// Asks about all parts of a system.

@@ -30,6 +30,8 @@ impl Default for RolloutSettings {
 pub struct RolloutLimits {
     /// A short question, the way there and back included.
     pub answer: Duration,
+    /// Building a system.
+    pub build: Duration,
     /// Everything that the node lacks, whether it fetches that or is sent it.
     pub copy: Duration,
     /// Activating a system, the new one or the one before it.
@@ -50,6 +52,7 @@ impl Default for RolloutLimits {
     fn default() -> Self {
         Self {
             answer: Duration::from_secs(30),
+            build: Duration::from_hours(1),
             copy: Duration::from_hours(1),
             activate: Duration::from_mins(3),
             confirm: Duration::from_mins(1),
@@ -101,6 +104,12 @@ impl RolloutLimits {
             health: whole(self.health),
             reboot: whole(self.reboot),
         }
+    }
+
+    /// How long it takes at most until a node that was told to go over is known to be well.
+    pub(super) fn until_judged(&self, reboot: bool) -> Duration {
+        let once = if reboot { self.reboot } else { self.activate };
+        once + self.confirm + self.health
     }
 
     /// How long it takes at most until a node that was told to go over is at an end, the way back included.

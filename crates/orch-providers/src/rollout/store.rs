@@ -6,17 +6,27 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use orch_model::StorePath;
-use orch_nix::{DrvPath, Member, Store, StoreError};
+use orch_nix::{Disks, DrvPath, Member, Store, StoreError};
 use orch_run::Progress;
 use tokio::process::Command;
 
 use super::systems::{NoSystem, Systems};
 
+/// How a system comes to be.
+#[derive(Debug, Clone)]
+pub struct Recipe {
+    /// What builds it.
+    pub drv: DrvPath,
+    /// What it runs on.
+    pub platform: String,
+    /// What lays out the disks of its node, where its modules say so.
+    pub disks: Option<Disks>,
+}
+
 /// Systems that were evaluated, and the store that they are built in.
 pub struct Evaluations {
     store: Store,
-    /// How each is built, and what it runs on.
-    known: Mutex<BTreeMap<StorePath, (DrvPath, String)>>,
+    known: Mutex<BTreeMap<StorePath, Recipe>>,
 }
 
 impl Evaluations {
@@ -30,12 +40,12 @@ impl Evaluations {
         &self.store
     }
 
-    /// A system that was evaluated: how it is built, and what it runs on.
-    pub fn know(&self, system: StorePath, drv: DrvPath, platform: String) {
-        self.known.lock().expect("nobody panics while holding this").insert(system, (drv, platform));
+    /// A system that was evaluated.
+    pub fn know(&self, system: StorePath, recipe: Recipe) {
+        self.known.lock().expect("nobody panics while holding this").insert(system, recipe);
     }
 
-    fn known(&self, system: &StorePath) -> Option<(DrvPath, String)> {
+    fn known(&self, system: &StorePath) -> Option<Recipe> {
         self.known.lock().expect("nobody panics while holding this").get(system).cloned()
     }
 }
@@ -47,7 +57,7 @@ impl Systems for Evaluations {
     }
 
     async fn ready(&self, system: &StorePath, progress: &Progress, limit: Duration) -> Result<(), NoSystem> {
-        let Some((drv, _)) = self.known(system) else {
+        let Some(Recipe { drv, .. }) = self.known(system) else {
             let why = format!("nobody here knows how `{system}` is built");
             return Err(NoSystem { why, evidence: Vec::new(), is_late: false });
         };
@@ -69,12 +79,21 @@ impl Systems for Evaluations {
     }
 
     fn platform(&self, system: &StorePath) -> Option<String> {
-        self.known(system).map(|(_, platform)| platform)
+        self.known(system).map(|recipe| recipe.platform)
     }
 
-    /// Evaluations do not tell yet.
-    fn disks(&self, _: &StorePath) -> Option<StorePath> {
-        None
+    async fn disks(
+        &self,
+        system: &StorePath,
+        progress: &Progress,
+        limit: Duration,
+    ) -> Result<Option<StorePath>, NoSystem> {
+        let Some(Disks { drv, script }) = self.known(system).and_then(|recipe| recipe.disks) else {
+            return Ok(None);
+        };
+        let built = self.store.realise(&drv, &script, &|word| progress.say(word), limit).await;
+        built.map_err(|error| told(&error))?;
+        Ok(Some(script))
     }
 }
 

@@ -37,8 +37,13 @@ pub trait Systems: Send + Sync {
     /// What a system runs on, as Nix calls it, where that is known.
     fn platform(&self, system: &StorePath) -> Option<String>;
 
-    /// The script that lays out the disks of a system, where its modules say what they are to be.
-    fn disks(&self, system: &StorePath) -> Option<StorePath>;
+    /// The script that lays out the disks of a system, built, where its modules say what they are to be.
+    async fn disks(
+        &self,
+        system: &StorePath,
+        progress: &Progress,
+        limit: Duration,
+    ) -> Result<Option<StorePath>, NoSystem>;
 }
 
 /// Where there are none.
@@ -73,7 +78,7 @@ impl Systems for NoSystems {
         None
     }
 
-    fn disks(&self, _: &StorePath) -> Option<StorePath> {
-        None
+    async fn disks(&self, _: &StorePath, _: &Progress, _: Duration) -> Result<Option<StorePath>, NoSystem> {
+        Err(none())
     }
 }

@@ -1,6 +1,6 @@
 //! Configuring nodes over SSH.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
 use orch_model::pull::Enrolment;
@@ -14,7 +14,7 @@ use super::connection::Connection;
 use super::road::SshRoad;
 use super::way::Way;
 use crate::push::{self, Part, Program, What};
-use crate::rollout::{Holding, Rollout, end_within, system_of};
+use crate::rollout::{Holding, Rollout, back, end_within, system_of};
 
 #[async_trait]
 impl Transport for Ssh {
@@ -38,7 +38,8 @@ impl Transport for Ssh {
                 limits: &settings.limits,
                 settings: &settings.rollout,
                 permit,
-                deadline: Instant::now() + end_within(settings.limits.configure),
+                time: end_within(settings.limits.configure),
+                begun: OnceLock::new(),
             };
             return rollout.carry_out(system).await;
         }
@@ -97,8 +98,8 @@ impl Reverter for Ssh {
     async fn back(&self, target: &Target, permit: &Permit) -> Result<SwitchAnswer, TransportError> {
         target.needs(permit)?;
         let way = self.way(target).await?;
-        let connection = self.reach_by(target, &way).await?;
-        self.holding(target, &way, &connection).back(permit).await
+        let road = SshRoad { ssh: self, target, program: way.program };
+        back(&road, target, &self.settings().rollout.limits, permit).await
     }
 }
 

@@ -26,7 +26,7 @@ fn fleet(ssh: &str) -> Fleet {
     ]);
     let (name, host): (ManifestName, _) = ("m".parse().unwrap(), "father".parse().unwrap());
     let catalog = parse(&sources, Reach::Manifest { name: &name, host: Some(&host) });
-    let catalog = catalog.unwrap_or_else(|problems| panic!("{problems}"));
+    let catalog = catalog.map_err(|problems| problems.to_string()).unwrap();
     resolve(&catalog, &Request { manifest: name.clone(), host: Some(host.clone()), mode: None }).unwrap()
 }
 

@@ -322,6 +322,11 @@ impl Work {
     }
 
     fn limit(&self, action: &Action) -> Duration {
+        if let Action::Configure { config, .. } = action
+            && config.system().is_some()
+        {
+            return self.timeouts.config.duration() + self.patience.prepare;
+        }
         let limit = match action {
             Action::Create { .. } | Action::Adopt { .. } | Action::Resize { .. } => self.timeouts.create,
             Action::Start { .. } => self.timeouts.boot,

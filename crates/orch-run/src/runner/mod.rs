@@ -49,6 +49,8 @@ pub struct Patience {
     pub first_wait: Duration,
     /// The longest wait.
     pub longest_wait: Duration,
+    /// How long a NixOS system may take to be built and copied, besides what giving a node its configuration may take.
+    pub prepare: Duration,
     /// How long a node stays the run's alone where it is not asked for again; it is, three times in that time.
     pub lease: Duration,
     /// How often it is looked whether somebody wants the run to pause, to go on or to end.
@@ -64,6 +66,7 @@ impl Default for Patience {
             retries: 3,
             first_wait: Duration::from_millis(500),
             longest_wait: Duration::from_secs(10),
+            prepare: Duration::from_mins(135),
             lease: Duration::from_mins(1),
             heed: Duration::from_millis(500),
             pause: Duration::from_hours(1),

@@ -105,3 +105,25 @@ async fn a_machine_without_nixos_is_installed_where_its_spec_says_so_and_one_wit
         Node::default().on("look", json(&view(NEW, NEW))).on("push", applied_as(&config_with(INSTALL)));
     delegate(&there, INSTALL, tempfile::tempdir().unwrap().path()).await.unwrap();
 }
+
+#[tokio::test]
+async fn a_program_that_takes_too_long_is_ended_with_all_that_it_started_before_the_node_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("nixos-rebuild");
+    let kept = folder.path().join("pid").display().to_string();
+    // What it started lives on where only the program itself is ended.
+    let text = format!("#!/bin/sh\nsleep 600 &\necho $! > '{kept}'\nwait\n");
+    fs::write(&file, text).unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+    let node = Node::default().on("look", json(&view(OLD, OLD)));
+    let settings =
+        RolloutSettings { systems: Arc::new(Store), limits: quick(), programs: Some(folder.path().into()) };
+    let time = Duration::from_secs(1);
+    let config = config_with(REBUILD);
+    let ended = node.roll_out_within(&config, settings, Some(outside()), time).await;
+    let error = ended.unwrap_err().to_string();
+    assert!(error.contains("took longer than") && error.contains("read back: runs"), "{error}");
+    let pid = fs::read_to_string(folder.path().join("pid")).unwrap();
+    let state = fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
+    assert!(state.is_empty() || state.contains(") Z "), "{state}");
+}

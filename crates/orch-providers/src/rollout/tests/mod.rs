@@ -9,7 +9,7 @@ use std::time::Duration;
 use orch_model::system::{Lease, RolloutPhase, SystemView};
 use orch_run::{Ended, TransportError};
 
-use super::RolloutLimits;
+use super::{RolloutLimits, RolloutSettings};
 use crate::push::tests::report;
 use script::{NEW, Node, OLD, answer, applied, config, json, path, quick, record, refusal, view};
 
@@ -109,7 +109,7 @@ async fn a_node_that_breaks_the_connection_is_asked_again_until_it_is_at_an_end(
 
 #[tokio::test(start_paused = true)]
 async fn of_a_node_that_cannot_be_read_at_the_end_nothing_is_claimed() {
-    let node = willing().not_on("confirm", "no route to host");
+    let node = willing().not_on("confirm", "no route to host").not_on("look", "no route to host");
     let error =
         node.roll_out_with(RolloutLimits { pause: Duration::from_secs(5), ..quick() }).await.unwrap_err();
     assert!(matches!(error, TransportError::Silent { .. }), "{error}");
@@ -196,4 +196,68 @@ async fn what_fails_after_the_switch_does_not_hide_that_the_system_is_permanent(
     let node = node.on("confirm", json(&answer(RolloutPhase::Permanent, view(NEW, NEW))));
     let error = node.roll_out().await.unwrap_err().to_string();
     assert!(error.contains("disk full") && error.contains("its system is permanent"), "{error}");
+}
+
+#[tokio::test]
+async fn what_a_node_answers_amid_its_switch_does_not_end_the_confirmation_before_its_time() {
+    let node = willing()
+        .on("confirm", refusal(1, "error: the record cannot be read"))
+        .on("confirm", refusal(4, "error: the rollout has not ended"))
+        .on("confirm", json(&answer(RolloutPhase::Permanent, view(NEW, NEW))));
+    node.roll_out().await.unwrap();
+    let node = willing().on("confirm", refusal(1, "error: rollout `x` is not known here\nhint: look"));
+    let error = node.roll_out().await.unwrap_err().to_string();
+    assert!(error.contains("is not known here"), "{error}");
+    assert_eq!(node.asked().iter().filter(|asked| *asked == "confirm").count(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_never_answers_well_is_read_at_the_end() {
+    let node = willing().on("confirm", refusal(1, "error: no")).on("look", json(&view(NEW, OLD)));
+    let limits = RolloutLimits { pause: Duration::from_secs(5), ..quick() };
+    let error = node.roll_out_with(limits).await.unwrap_err();
+    let text = error.to_string();
+    assert!(text.contains(&format!("read back: runs {NEW}, boots {OLD}")), "{text}");
+    assert!(error.evidence()[0].contains("no"), "{:?}", error.evidence());
+}
+
+#[tokio::test]
+async fn a_node_that_could_not_be_confirmed_in_time_is_not_switched() {
+    let node = willing();
+    let settings =
+        RolloutSettings { systems: std::sync::Arc::new(script::Store), limits: quick(), programs: None };
+    let limits = quick();
+    let time = limits.activate + limits.confirm;
+    let error = node.roll_out_within(&config(), settings, None, time).await.unwrap_err();
+    assert!(matches!(error, TransportError::Late { .. }), "{error}");
+    assert!(error.to_string().contains("it was not switched"), "{error}");
+    assert_eq!(node.asked(), ["look"]);
+}
+
+#[tokio::test]
+async fn a_node_that_cannot_fetch_is_sent_what_it_lacks() {
+    let lacking = || SystemView { missing: vec![path(NEW)], substitutes: true, ..view(OLD, OLD) };
+    let node = willing_with(json(&lacking()))
+        .on("substitute", refusal(4, "error: it took too long"))
+        .on("receive", refusal(0, ""))
+        .on("confirm", json(&answer(RolloutPhase::Permanent, view(NEW, NEW))));
+    node.roll_out().await.unwrap();
+    assert_eq!(
+        node.asked(),
+        ["look", "substitute", "receive", "switch", "anew", "await", "anew", "confirm", "push"]
+    );
+}
+
+#[tokio::test]
+async fn a_node_is_taken_back_over_new_connections_until_it_is_at_an_end() {
+    let node = Node::default()
+        .not_on("back", "connection reset")
+        .on("back", refusal(4, "error: the rollout has not ended"))
+        .on("back", json(&answer(RolloutPhase::RolledBack, view(OLD, OLD))));
+    let back = script::take_back(&node).await.unwrap();
+    assert_eq!(back.record.phase, RolloutPhase::RolledBack);
+    assert_eq!(node.asked(), ["anew", "back", "anew", "back", "anew", "back"]);
+    let node = Node::default().on("back", refusal(1, "error: rollout `x` is not known here"));
+    script::take_back(&node).await.unwrap_err();
+    assert_eq!(node.asked(), ["anew", "back"]);
 }

@@ -1,7 +1,7 @@
 //! A node that is a list of answers, and a store that has everything.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -12,10 +12,9 @@ use orch_run::{
     Configured, Ended, HostLocks, NoTreasury, Permit, Progress, RunId, StateDir, Target, TransportError,
 };
 use tokio::process::Command;
-use tokio::time::Instant;
 use uuid::Uuid;
 
-use super::super::{NoSystem, Outside, Road, Rollout, RolloutLimits, RolloutSettings, Systems};
+use super::super::{NoSystem, Outside, Road, Rollout, RolloutLimits, RolloutSettings, Systems, back};
 use crate::push::tests::report;
 use crate::push::{Limits, Part, Program, What};
 use crate::remote::{Bridge, Remote, RunAs};
@@ -81,6 +80,16 @@ impl Node {
         settings: RolloutSettings,
         outside: Option<Outside>,
     ) -> Result<Configured, TransportError> {
+        self.roll_out_within(config, settings, outside, Duration::from_mins(10)).await
+    }
+
+    pub(super) async fn roll_out_within(
+        &self,
+        config: &Config,
+        settings: RolloutSettings,
+        outside: Option<Outside>,
+        time: Duration,
+    ) -> Result<Configured, TransportError> {
         let (target, treasury) = (target(), NoTreasury::shared());
         let program = Program::There("/bin/orch-node".into());
         let road = Straight { node: self.clone(), program, outside };
@@ -93,10 +102,19 @@ impl Node {
             limits: &Limits::default(),
             settings: &settings,
             permit: &permit,
-            deadline: Instant::now() + Duration::from_mins(10),
+            time,
+            begun: OnceLock::new(),
         };
         rollout.carry_out(&path(NEW)).await
     }
+}
+
+/// Takes the node back.
+pub(super) async fn take_back(node: &Node) -> Result<SwitchAnswer, TransportError> {
+    let program = Program::There("/bin/orch-node".into());
+    let road = Straight { node: node.clone(), program, outside: None };
+    let folder = tempfile::tempdir().unwrap();
+    back(&road, &target(), &quick(), &permit(folder.path())).await
 }
 
 fn push_of(argv: &[String]) -> String {
@@ -184,8 +202,8 @@ impl Systems for Store {
         Some("x86_64-linux".into())
     }
 
-    fn disks(&self, _: &StorePath) -> Option<StorePath> {
-        Some(path(DISKS))
+    async fn disks(&self, _: &StorePath, _: &Progress, _: Duration) -> Result<Option<StorePath>, NoSystem> {
+        Ok(Some(path(DISKS)))
     }
 }
 
