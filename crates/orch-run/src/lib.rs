@@ -28,6 +28,7 @@ mod runs;
 mod state_dir;
 pub mod status;
 mod system;
+mod tenure;
 pub mod told;
 mod transport;
 pub mod treasury;

@@ -151,7 +151,6 @@ async fn under_leases(plan: &Plan, steps: &[Step<'_>], work: &Arc<Work>, means: 
             return outcomes;
         }
     };
-    work.hold(leases.tenure());
     let tally = plan.stages.as_ref().map(Tally::of);
     let outcomes = engine(plan, steps, work, means, tally.as_ref()).await;
     close(&work.journal(), &outcomes).await;
