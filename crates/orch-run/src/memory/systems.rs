@@ -36,6 +36,11 @@ impl Systems {
         change(self.0.lock().expect("nobody panics while holding this").entry(uuid).or_default())
     }
 
+    /// Whether a machine runs the system of a configuration, where that has one.
+    pub(super) fn runs(&self, uuid: Uuid, config: &Config) -> bool {
+        config.system().is_none_or(|system| self.on(uuid, |machine| machine.running.as_ref() == Some(system)))
+    }
+
     /// Moves a machine to the system of its configuration, unless another has it, or nobody where the run says that it has it.
     /// `applied` is what it had before.
     pub(super) fn move_to(

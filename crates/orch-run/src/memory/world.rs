@@ -303,7 +303,7 @@ impl Transport for MemoryProvider {
         if machine.state != MachineState::Running {
             return Err(failed("it does not run"));
         }
-        if machine.applied == wanted {
+        if machine.applied == wanted && self.systems.runs(target.uuid, config) {
             return Ok(Configured { changed: false, notes: Vec::new(), keys });
         }
         self.systems.move_to(target, config, machine.applied, permit).map_err(|why| failed(&why))?;

@@ -49,11 +49,7 @@ struct Wanted {
 /// time, then the others at once. Whatever was granted is given back where one is refused.
 pub(super) async fn ask(plan: &Plan, work: &Arc<Work>) -> Asked {
     let wanted = wanted(plan, work);
-    let claim = LeaseClaim {
-        holder: caller::name(),
-        run: work.permit.claim().to_owned(),
-        seconds: whole_seconds(work.patience().lease),
-    };
+    let claim = claim(work);
     let tenure = work.permit.tenure();
     tenure.clear();
     for Wanted { target, .. } in &wanted {
@@ -81,6 +77,15 @@ pub(super) async fn ask(plan: &Plan, work: &Arc<Work>) -> Asked {
         let _ = work.journal().append(entry).await;
     }
     Asked::Granted(leases)
+}
+
+/// What a run asks its nodes with.
+pub(super) fn claim(work: &Work) -> LeaseClaim {
+    LeaseClaim {
+        holder: caller::name(),
+        run: work.permit.claim().to_owned(),
+        seconds: whole_seconds(work.patience().lease),
+    }
 }
 
 /// What each node said, in their order, as far as they were asked: after a refusal the others are left in peace.

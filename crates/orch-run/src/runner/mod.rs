@@ -156,7 +156,7 @@ async fn under_leases(plan: &Plan, steps: &[Step<'_>], work: &Arc<Work>, means: 
     close(&work.journal(), &outcomes).await;
     if calls_for_return(plan, &outcomes, tally.as_deref()) {
         let moved = revert::moved(plan, steps, &outcomes.tasks, work);
-        revert::take_back(plan, work, &moved, &control, hooks).await;
+        revert::take_back(plan, work, moved, &control, hooks).await;
     }
     leases.end(plan, work).await;
     outcomes
