@@ -5,13 +5,15 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use orch_model::system::{LeaseAnswer, LeaseClaim};
-use orch_plan::Staging;
+use orch_plan::{Goal, Staging, Verb, plan};
 use orch_run::memory::MemoryProvider;
+use orch_run::status::minding_drift;
 use orch_run::{
-    Entry, ExitCode, HostLocks, Leaser, NodeStatus, Permit, Progress, RunId, Target, TransportError,
+    Door, Doors, Entry, ExitCode, HostLocks, Leaser, NodeStatus, Permit, Progress, RunId, Target,
+    TransportError,
 };
 
-use crate::batches::{at, nixos, nodes, planned, running, settled, system};
+use crate::batches::{Ward, at, nixos, nodes, planned, running, settled, system};
 use crate::common::{Around, Driver, Effect, Gate, host, statuses, why};
 
 fn uuid_of(world: &MemoryProvider, place: usize) -> uuid::Uuid {
@@ -120,6 +122,24 @@ async fn a_node_that_was_moved_since_the_plan_fails_the_run_before_anything_is_t
         why(&report, "n-3").contains("changed meanwhile") && why(&report, "n-3").ends_with("run again"),
         "{report}"
     );
+}
+
+#[tokio::test]
+async fn a_node_that_was_moved_before_the_plan_is_brought_back_by_the_run() {
+    for verb in [Verb::Create, Verb::Config] {
+        let fleet = nodes(3, "");
+        let world = settled(&fleet).await;
+        world.tamper("m-n-1", |machine| machine.applied = orch_plan::Applied::Never);
+        world.put_system(uuid_of(&world, 2), system('c'));
+        let (driver, fleet, goal) = (driver_of(&world), at(&fleet, 'a'), Goal::of(verb));
+        let door: Arc<dyn Door> = Arc::new(Ward::of(&world, &[]));
+        let (doors, patience) = (Doors::from([(host("father"), door)]), Duration::from_secs(5));
+        let minded = minding_drift(&fleet, &goal, &driver.observed().await, &doors, patience).await;
+        let plan = plan(&fleet, &minded.expect("all are picked"), &goal).expect("everything is selected");
+        let report = driver.run(&plan).await;
+        assert_eq!((running(&world).as_str(), report.exit_code), ("aaa", Some(ExitCode::Done)), "{report}");
+        assert!(statuses(&report).ends_with("n-2 unchanged, n-3 changed"), "{report}");
+    }
 }
 
 #[tokio::test]
