@@ -26,19 +26,11 @@
 
     with subtest("a rollout that a reboot interrupted ends on the system before it, and says why"):
         running = machine.succeed("readlink -f /run/current-system").strip()
-        other = "/nix/store/00000000000000000000000000000000-nixos-system-other"
-        record = {
-            "id": "interrupted",
-            "run": "test",
-            "system": other,
-            "previous": running,
-            "previous_default": running,
-            "phase": "activating",
-            "why": None,
-            "evidence": [],
-            "reboot_needed": [],
-            "since": "2026-01-01T00:00:00Z",
-        }
+        with open("${../../crates/orch-node/tests/system/interrupted.json}") as file:
+            record = json.load(file)
+        # What such a machine boots by default is whatever it says: it has no boot loader, and may have no profile.
+        view = json.loads(machine.succeed("echo '{}' | orch-node system look"))
+        record["previous"], record["previous_default"] = running, view["boot_default"]
         machine.succeed("mkdir -p -m 0700 /var/lib/orch")
         machine.succeed(f"printf '%s' '{json.dumps(record)}' > /var/lib/orch/rollout.json")
         machine.shutdown()

@@ -90,13 +90,16 @@ pub struct LeaseAnswer {
 pub struct SwitchOrder {
     /// Which rollout this is. The same order again attaches to what is under way.
     pub id: String,
-    /// The run that holds the lease.
+    /// The run that it belongs to.
     pub run: String,
+    /// Whether that run has taken the node for itself: then nothing is done once it has lost it.
+    #[serde(default)]
+    pub leased: bool,
     /// The system to go over to. All of its closure is there.
     pub system: StorePath,
     /// What must hold afterwards.
     pub health: Vec<Health>,
-    /// Whether the node is rebooted into it rather than switched.
+    /// Whether the node may be rebooted into it, where only a boot brings all of it.
     pub reboot: bool,
     /// How long each part may take.
     pub limits: SwitchLimits,

@@ -85,3 +85,10 @@ fn a_way_that_leads_nowhere_or_in_a_circle_is_told_with_its_place() {
     let itself = [("hosts/a.yaml", host(", jump: a"))];
     assert!(resolved(&itself, "a", "").is_err());
 }
+
+#[test]
+fn hosts_are_given_as_much_time_as_the_nodes_of_a_manifest_that_says_nothing_of_it() {
+    let fleet = resolved(&[("hosts/father.yaml", host(""))], "father", "").expect("it resolves");
+    assert_eq!(fleet.settings.timeouts.config.duration(), std::time::Duration::from_mins(10));
+    assert!(fleet.settings.parallelism > 1, "{}", fleet.settings.parallelism);
+}

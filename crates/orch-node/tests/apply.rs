@@ -183,10 +183,9 @@ fn what_is_not_done_yet_is_said_and_secrets_are_never_believed_delivered() {
     let mut role = role();
     role.hypervisor = Some(Hypervisor::Proxmox);
     role.network = Network::Static { ip: "10.0.0.5/24".parse().unwrap(), gateway: None, dns: Vec::new() };
-    role.nixos = Some(Nixos { modules: Vec::new(), rollout: Rollout::Closure, install: None });
     let report = tree.apply(&role);
     assert_eq!(report.status, ApplyStatus::Complete);
-    for (kind, name) in [("hypervisor", "proxmox"), ("network", "10.0.0.5/24"), ("nixos", "system")] {
+    for (kind, name) in [("hypervisor", "proxmox"), ("network", "10.0.0.5/24")] {
         assert!(of(&report.resources, kind, name).skipped.is_some());
     }
     tree.write("/run/orch/hosts-children", "");
@@ -201,6 +200,22 @@ fn what_is_not_done_yet_is_said_and_secrets_are_never_believed_delivered() {
     assert!(
         tree.apply(&role).error.unwrap().contains("secret db: the value of this secret was not opened where")
     );
+}
+
+#[test]
+fn a_nixos_node_whose_system_is_not_named_gets_nothing_that_its_system_would_bring() {
+    let tree = Tree::new();
+    let mut role = role();
+    role.users = vec![user("ops")];
+    role.packages = vec!["htop".parse().unwrap()];
+    role.nixos = Some(Nixos { modules: Vec::new(), rollout: Rollout::Closure, install: None });
+    let report = tree.apply(&role);
+    assert_eq!(report.status, ApplyStatus::Complete, "{report:?}");
+    let kinds: Vec<&str> = report.resources.iter().map(|resource| resource.kind.as_str()).collect();
+    assert_eq!(kinds, ["nixos"], "{report:?}");
+    let why = of(&report.resources, "nixos", "system").skipped.as_ref().unwrap();
+    assert!(why.contains("`orch rollout` evaluates one"), "{why}");
+    assert!(!tree.read("/etc/passwd").contains("ops"));
 }
 
 #[test]

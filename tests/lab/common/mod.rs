@@ -1,5 +1,6 @@
 //! A lab: a site and a state directory of a test's own, and the `orch` that works on them.
 
+mod cable;
 mod debian;
 mod footprint;
 mod gate;
@@ -21,6 +22,7 @@ use std::time::Duration;
 use serde_json::Value as Json;
 use tempfile::TempDir;
 
+pub(crate) use cable::Cable;
 pub(crate) use debian::{debian, debian_archive};
 pub(crate) use footprint::Footprint;
 pub(crate) use gate::Gate;

@@ -1,35 +1,7 @@
 //! A link that is cut and restored, as pulling and plugging a cable does.
 
-use std::process::Command;
-
 use super::{CREATE, NEEDS, STATUS, edit, made, motd, start_configuring};
-use crate::common::{Gate, Lab, Need, Outcome, lacks, node, wait_until};
-
-/// The other end of a machine's cable, in the network that it is attached to.
-struct Cable {
-    network: String,
-    link: String,
-}
-
-impl Cable {
-    /// The cable of the only machine that is attached to the bridge of this network.
-    fn in_network(network: String) -> Self {
-        let listed = Outcome::of(&mut ip(&network, &["-o", "link", "show", "master", "orch0"]), "ip link");
-        let link = listed.ends_with(0).stdout;
-        let link = link.split(": ").nth(1).unwrap().split('@').next().unwrap().to_owned();
-        Self { network, link }
-    }
-
-    fn set(&self, state: &str) {
-        Outcome::of(&mut ip(&self.network, &["link", "set", &self.link, state]), "ip link set").ends_with(0);
-    }
-}
-
-fn ip(network: &str, words: &[&str]) -> Command {
-    let mut command = Command::new("nsenter");
-    command.arg(format!("--net={network}")).arg("ip").args(words);
-    command
-}
+use crate::common::{Cable, Gate, Lab, Need, lacks, node, wait_until};
 
 fn check(lab: &Lab, cable: &Cable, cut_off: &str, machine: &str) {
     cable.set("down");

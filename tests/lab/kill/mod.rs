@@ -16,6 +16,7 @@ use orch_plan::Verb;
 
 use crate::common::{Lab, Need, assert_nothing_stays, inits, lacks, wait_until};
 use driver::Job;
+pub(crate) use moments::{chosen, seed};
 
 /// A manifest of the sample site, and the machines that it makes.
 #[derive(Debug, Clone, Copy)]
@@ -112,10 +113,19 @@ fn live_and_be_killed([create, config, destroy]: [usize; 3]) {
 
 /// Runs cells, two at a time, and says of each that fails which it was.
 fn sweep<C: Copy + std::fmt::Debug + Send + 'static>(cells: Vec<C>, check: fn(C)) {
+    sweep_at_once(2, cells, check);
+}
+
+/// The same with so many at a time.
+pub(crate) fn sweep_at_once<C: Copy + std::fmt::Debug + Send + 'static>(
+    at_once: usize,
+    cells: Vec<C>,
+    check: fn(C),
+) {
     let (count, began) = (cells.len(), Instant::now());
     let (left, failed) = (Mutex::new(cells), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {
-        for _ in 0..2 {
+        for _ in 0..at_once {
             scope.spawn(|| {
                 loop {
                     let Some(cell) = left.lock().unwrap().pop() else { break };

@@ -41,13 +41,13 @@ fn live_and_be_cut_off(cell: Cell) {
 }
 
 /// The number that chooses which words: the one that is asked for, or another one each time.
-fn seed() -> usize {
+pub(crate) fn seed() -> usize {
     let asked = std::env::var("ORCH_LAB_SEED").ok();
     asked.map_or(std::process::id() as usize, |seed| seed.parse().expect("ORCH_LAB_SEED is a number"))
 }
 
 /// All cells, or one of `share` where not all of them are asked for.
-pub(super) fn chosen<C>(cells: Vec<C>, share: usize) -> Vec<C> {
+pub(crate) fn chosen<C>(cells: Vec<C>, share: usize) -> Vec<C> {
     let seed = seed();
     eprintln!("ORCH_LAB_SEED={seed} repeats this: one cell of {share}; all of them with ORCH_LAB_FULL=1");
     let is_chosen =

@@ -1,6 +1,9 @@
 //! A whole life: made, given a system, given another, left alone where nothing changed, taken back where one is bad.
 
+use std::process::Command;
+
 use super::scene::{NixLab, node, skips};
+use crate::common::{Need, Outcome, lacks};
 
 const FIRST: &str = r#"version = "1"; activate = "echo one > /etc/made-by";"#;
 const SECOND: &str = r#"version = "2"; activate = "echo two > /etc/made-by";"#;
@@ -71,4 +74,31 @@ fn a_node_that_does_not_evaluate_fails_by_itself_with_what_nix_said() {
     made.says("the well is dry");
     assert!(scene.runs("web").is_some());
     assert!(scene.lab.machines().iter().all(|name| name != "lab-odd"), "what has no system is not made");
+}
+
+#[test]
+fn the_system_that_another_tool_put_there_is_what_a_node_goes_back_to() {
+    if skips() || lacks(&[Need::Program("nsenter")]) {
+        return;
+    }
+    let scene = NixLab::with_nodes("", &["web"], FIRST);
+    scene.orch("create -M lab -H father --json").ends_with(0);
+    let first = scene.runs("web").unwrap();
+    // Another tool has the node run and boot another system than any that a rollout wrote down.
+    scene.module(SECOND);
+    scene.orch("config -M lab -H father --json").ends_with(0);
+    let second = scene.runs("web").unwrap();
+    let mut command = Command::new("nsenter");
+    command.args(["--all", "--target", &scene.lab.init("lab-web").unwrap().to_string(), "sh", "-c"]).arg(format!(
+        "nix-env --profile /nix/var/nix/profiles/system --set {0} && {0}/bin/switch-to-configuration switch",
+        first.display()
+    ));
+    Outcome::of(&mut command, "nsenter").ends_with(0);
+    assert_eq!(scene.runs("web"), Some(first.clone()));
+
+    scene.module(BROKEN);
+    let failed = scene.orch("config -M lab -H father --json").ends_with(1);
+    failed.says(&format!("read back: runs and boots {}", first.display()));
+    assert_eq!(scene.runs("web"), Some(first));
+    assert_ne!(scene.runs("web"), Some(second));
 }

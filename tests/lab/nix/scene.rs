@@ -61,8 +61,11 @@ impl NixLab {
 
     /// The program with these words, about to be run with the store of this lab.
     pub(super) fn command(&self, words: &str) -> Command {
-        let plain = self.lab.command(words);
-        let mut command = Command::new("unshare");
+        self.over_nix(Command::new("unshare"), &self.lab.command(words))
+    }
+
+    /// The same, for a program that is run by `unshare` in whatever way.
+    pub(super) fn over_nix(&self, mut command: Command, plain: &Command) -> Command {
         command.args(["--mount", "sh", "-c", OVER_NIX]).arg(self.nix.path());
         command.arg(plain.get_program()).args(plain.get_args());
         for (name, value) in plain.get_envs() {
@@ -98,6 +101,15 @@ impl NixLab {
         fs::read_to_string(self.lab.root(&format!("lab-{name}")).join(path)).ok()
     }
 
+    /// A file of a node by its path there, which may be behind a link.
+    #[track_caller]
+    pub(super) fn read_in(&self, name: &str, path: &Path) -> String {
+        let root = self.lab.root(&format!("lab-{name}"));
+        let at = |path: &Path| root.join(path.strip_prefix("/").unwrap());
+        let path = fs::read_link(at(path)).unwrap_or_else(|_| path.to_owned());
+        fs::read_to_string(at(&path)).unwrap()
+    }
+
     fn link(&self, name: &str, path: &str) -> Option<PathBuf> {
         fs::read_link(self.lab.root(&format!("lab-{name}")).join(path)).ok()
     }
@@ -111,4 +123,10 @@ pub(super) fn node(name: &str, spec: &str) -> String {
 /// What stands in for nixpkgs.
 fn stand_in() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/nix/stand-in").canonicalize().unwrap()
+}
+
+/// A text as Nix reads it.
+pub(super) fn text(plain: &str) -> String {
+    let quoted = plain.replace('\\', "\\\\").replace('"', "\\\"").replace("${", "\\${");
+    format!("\"{quoted}\"")
 }

@@ -46,10 +46,16 @@ pub fn resolve_hosts(catalog: &Catalog<'_>, request: &HostRequest) -> Result<Fle
         site: site.site_name(),
         manifest: manifest(),
         pattern: Pattern::Flat,
-        settings: settings(&Manifest::placeholder()),
+        settings: settings(&usual()),
         hosts,
         nodes,
     })
+}
+
+/// A manifest whose settings are the usual ones: hosts have none that would say something else.
+fn usual() -> Manifest {
+    let settings = Decode::absent().expect("every setting has a usual value");
+    Manifest { settings, ..Manifest::placeholder() }
 }
 
 /// The hosts that are meant, and those on the way to them.

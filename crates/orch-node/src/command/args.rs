@@ -47,16 +47,19 @@ With --root, the files of that tree are worked on; its programs are not run, and
                           end a running worker
   system look             say what the node runs and boots, and what it lacks of the closure on standard input
   system lease            give the node to the run on standard input, for a while; `system release RUN` takes it back
-  system receive [--limit SECONDS]
-                          take what `nix-store --export` wrote, on standard input, into the store
+  system receive [--limit SECONDS] [--idle SECONDS]
+                          take what `nix-store --export` wrote, on standard input, into the store, unless nothing comes
+                          for --idle
   system substitute [--limit SECONDS]
                           fetch what the node's own Nix can of the closure on standard input
   system switch           go over to the system of the order on standard input, watched over by a process that
                           survives this one: without a confirmation the node goes back by itself
+  system await [--limit SECONDS] ROLLOUT
+                          wait until the new system is activated, or until the node has gone back; confirm nothing
   system confirm [--limit SECONDS] ROLLOUT
                           keep the new system where the node is healthy with it, and wait for the end
-  system back [--limit SECONDS] ROLLOUT
-                          go back to the system before, and wait for the end
+  system back [--run RUN] [--limit SECONDS] ROLLOUT
+                          go back to the system before, unless another run has the node, and wait for the end
   system boot             look after what a reboot left unfinished
   system inventory [PATH] say what a system is made of, or the one that runs
   init                    be the first process of a local node

@@ -10,11 +10,13 @@ use super::config::Origin;
 use super::{LIMIT, WRONG, print, with_input};
 use crate::error::in_full;
 use crate::node::Node;
-use crate::system::{self, Standing, SystemError};
+use crate::system::{self, Patience, Standing, SystemError};
 use crate::worker::say;
 
 /// How long fetching and receiving may take where nobody says.
 const FETCHING: Duration = Duration::from_hours(1);
+/// How long nothing may come from who brings something.
+const IDLE: Duration = Duration::from_mins(1);
 
 /// What is asked.
 #[derive(Debug, PartialEq, Eq)]
@@ -22,11 +24,12 @@ pub(super) enum SystemOrder {
     Look,
     Lease,
     Release { run: String },
-    Receive { limit: Duration },
+    Receive(Patience),
     Substitute { limit: Duration },
     Switch,
+    Await { id: String, limit: Option<Duration> },
     Confirm { id: String, limit: Option<Duration> },
-    Back { id: String, limit: Option<Duration> },
+    Back { id: String, run: Option<String>, limit: Option<Duration> },
     Boot,
     Inventory { path: Option<String> },
     Watch { id: String, standing: Standing },
@@ -45,11 +48,19 @@ impl SystemOrder {
             "look" => Self::Look,
             "lease" => Self::Lease,
             "release" => Self::Release { run: words.text("a run")? },
-            "receive" => Self::Receive { limit: words.seconds("--limit")?.unwrap_or(FETCHING) },
+            "receive" => Self::Receive(Patience {
+                whole: words.seconds("--limit")?.unwrap_or(FETCHING),
+                piece: words.seconds("--idle")?.unwrap_or(IDLE),
+            }),
             "substitute" => Self::Substitute { limit: words.seconds("--limit")?.unwrap_or(FETCHING) },
             "switch" => Self::Switch,
+            "await" => Self::Await { limit: words.seconds("--limit")?, id: words.text("a rollout")? },
             "confirm" => Self::Confirm { limit: words.seconds("--limit")?, id: words.text("a rollout")? },
-            "back" => Self::Back { limit: words.seconds("--limit")?, id: words.text("a rollout")? },
+            "back" => Self::Back {
+                limit: words.seconds("--limit")?,
+                run: words.value("--run")?,
+                id: words.text("a rollout")?,
+            },
             "boot" => Self::Boot,
             "inventory" => Self::Inventory { path: words.text("a path").ok() },
             "watch" => Self::Watch { standing: standing(words)?, id: words.text("a rollout")? },
@@ -82,15 +93,16 @@ pub(super) fn on_node(node: &Node, order: SystemOrder) -> ExitCode {
         SystemOrder::Look => with_input(&Origin::Input, |question| ended(system::look(node, question))),
         SystemOrder::Lease => with_input(&Origin::Input, |claim| ended(system::lease(node, claim))),
         SystemOrder::Release { run } => ended(system::release(node, &run)),
-        SystemOrder::Receive { limit } => {
-            ended(system::receive(node, limit).map(|paths| Received { received: paths.len() }))
+        SystemOrder::Receive(patience) => {
+            ended(system::receive(node, patience).map(|paths| Received { received: paths.len() }))
         }
         SystemOrder::Substitute { limit } => {
             with_input(&Origin::Input, |question| ended(system::substitute(node, question, limit)))
         }
         SystemOrder::Switch => with_input(&Origin::Input, |order| ended(system::switch(node, order))),
+        SystemOrder::Await { id, limit } => ended(system::activated(node, &id, limit)),
         SystemOrder::Confirm { id, limit } => ended(system::confirm(node, &id, limit)),
-        SystemOrder::Back { id, limit } => ended(system::back(node, &id, limit)),
+        SystemOrder::Back { id, run, limit } => ended(system::back(node, &id, run.as_deref(), limit)),
         SystemOrder::Boot => ended(system::boot(node)),
         SystemOrder::Inventory { path } => ended(system::inventory(node, path.as_deref())),
         SystemOrder::Watch { id, standing } => match system::watch(node, &id, standing) {

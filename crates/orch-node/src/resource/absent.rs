@@ -38,10 +38,13 @@ pub(super) fn all(config: &Config) -> Vec<Box<dyn Resource>> {
         let why = "the address of a node is set where it is made, not by its configuration yet";
         add("network", &ip.to_string(), Answer::Skipped(why));
     }
-    if role.nixos.is_some() {
-        add("nixos", "system", Answer::Skipped("NixOS systems are not rolled out by a push yet"));
-    }
     all
+}
+
+/// The system of a NixOS node whose configuration names none: nobody here can say what it would be.
+pub(super) fn system() -> Box<dyn Resource> {
+    let why = "the configuration names no system; `orch rollout` evaluates one and brings it";
+    Box::new(Absent { kind: "nixos", name: "system".into(), answer: Answer::Skipped(why) })
 }
 
 impl Resource for Absent {

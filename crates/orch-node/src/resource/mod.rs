@@ -81,7 +81,13 @@ pub(crate) fn all(node: &Node, config: &Config, extent: Extent) -> Vec<Box<dyn R
     match (extent, config.system()) {
         // What is asked for no more stays: the system before may need it still, and may be needed again.
         (Extent::BeforeSystem, _) => secret::all(config, &claims).collect(),
-        (Extent::Whole, None) => all_of_files(node, config, claims),
+        (Extent::Whole, None) if config.role.nixos.is_none() => all_of_files(node, config, claims),
+        // Its files are those of its system, and writing them would be undone or be in its way.
+        (Extent::Whole, None) => {
+            let mut all = secrets(node, config, &claims);
+            all.push(absent::system());
+            all
+        }
         (Extent::Whole, Some(system)) => {
             let mut all = secrets(node, config, &claims);
             all.push(Box::new(system::System::new(system.clone())));

@@ -8,7 +8,7 @@ use orch_model::Health;
 use orch_model::system::{RolloutPhase, SwitchAnswer};
 
 use super::error::SystemError;
-use super::lease::Desk;
+use super::lease::{self, Desk};
 use super::places::{Places, is};
 use super::record::{self, Rollout};
 use super::switch::heal;
@@ -25,6 +25,9 @@ const CARE: Duration = Duration::from_millis(500);
 const SLACK_SECONDS: u64 = 60;
 
 /// Waits until the new system is activated, looks whether the node is healthy with it, says so, and waits for the end.
+///
+/// Whoever was let in before it was activated would not notice that nobody is let in any more: to confirm is to come again,
+/// after it was heard from [`activated`] that it waits.
 pub(super) fn confirm(node: &Node, id: &str, limit: Option<Duration>) -> Result<SwitchAnswer, SystemError> {
     let places = Places::of(node);
     let mut unhealthy = None;
@@ -35,30 +38,48 @@ pub(super) fn confirm(node: &Node, id: &str, limit: Option<Duration>) -> Result<
             verdict::say(&places, id, verdict)?;
             unhealthy = Some(found);
         }
-        Ok(())
+        Ok(Follow::On)
     })?;
     // What was found before says why; what is found now says how the node stands.
     let stands = checks(node, &rollout.order.health, Duration::ZERO);
     answer(node, &rollout, stands)
 }
 
-/// Goes back to the system before, also where this one was permanent.
-pub(super) fn back(node: &Node, id: &str, limit: Option<Duration>) -> Result<SwitchAnswer, SystemError> {
+/// Waits until the new system waits for a confirmation, or for the end where it comes to none. Confirms nothing.
+pub(super) fn activated(node: &Node, id: &str, limit: Option<Duration>) -> Result<SwitchAnswer, SystemError> {
+    let rollout = follow(node, id, limit, |rollout| {
+        let waits = rollout.phase() == RolloutPhase::Waiting;
+        Ok(if waits { Follow::NoFurther } else { Follow::On })
+    })?;
+    answer(node, &rollout, Vec::new())
+}
+
+/// Goes back to the system before, also where this one was permanent. Where it is said for which run, no other may have
+/// the node.
+pub(super) fn back(
+    node: &Node,
+    id: &str,
+    run: Option<&str>,
+    limit: Option<Duration>,
+) -> Result<SwitchAnswer, SystemError> {
     let places = Places::of(node);
     heal(node)?;
-    ask_back(node, &places, id)?;
-    let mut rollout = follow(node, id, limit, |_| Ok(()))?;
+    ask_back(node, &places, id, run)?;
+    let mut rollout = follow(node, id, limit, |_| Ok(Follow::On))?;
     if rollout.phase() == RolloutPhase::Permanent {
         // It was being made permanent when this was asked, and nobody was listening any more.
-        ask_back(node, &places, id)?;
-        rollout = follow(node, id, limit, |_| Ok(()))?;
+        ask_back(node, &places, id, run)?;
+        rollout = follow(node, id, limit, |_| Ok(Follow::On))?;
     }
     let stands = checks(node, &rollout.order.health, Duration::ZERO);
     answer(node, &rollout, stands)
 }
 
-fn ask_back(node: &Node, places: &Places, id: &str) -> Result<(), SystemError> {
+fn ask_back(node: &Node, places: &Places, id: &str, run: Option<&str>) -> Result<(), SystemError> {
     let _desk = Desk::take(places)?;
+    if let Some(run) = run {
+        lease::check(places, run)?;
+    }
     let mut rollout = find(places, id)?;
     match rollout.phase() {
         RolloutPhase::RolledBack | RolloutPhase::NeedsReboot => Ok(()),
@@ -76,12 +97,19 @@ fn ask_back(node: &Node, places: &Places, id: &str) -> Result<(), SystemError> {
     }
 }
 
-/// Follows a rollout to its end. Where nobody watches over it any more, somebody is started who does.
+/// Whether a rollout is followed further.
+#[derive(PartialEq, Eq)]
+enum Follow {
+    On,
+    NoFurther,
+}
+
+/// Follows a rollout to its end, or for as long as is wanted. Where nobody watches over it any more, somebody is started who does.
 fn follow(
     node: &Node,
     id: &str,
     limit: Option<Duration>,
-    mut each: impl FnMut(&Rollout) -> Result<(), SystemError>,
+    mut each: impl FnMut(&Rollout) -> Result<Follow, SystemError>,
 ) -> Result<Rollout, SystemError> {
     let places = Places::of(node);
     let first = find(&places, id)?;
@@ -99,7 +127,9 @@ fn follow(
             heal(node)?;
             cared = Some(Instant::now());
         }
-        each(&rollout)?;
+        if each(&rollout)? == Follow::NoFurther {
+            return Ok(rollout);
+        }
         thread::sleep(TICK);
     }
 }

@@ -36,6 +36,9 @@ pub(crate) enum SystemError {
         /// For how long.
         seconds_left: u64,
     },
+    /// Who had the node to themselves has it no more.
+    #[error("the node does not belong to run `{0}` any more")]
+    Lost(String),
     /// Another system is on its way.
     #[error("rollout `{id}` of run `{run}` is under way since {since}")]
     Busy {
@@ -84,6 +87,7 @@ impl SystemError {
             Self::Leased { .. } => {
                 Some("wait until that run is over; a lease that nobody renews ends by itself")
             }
+            Self::Lost(_) => Some("run again: its lease ended because nobody renewed it in time"),
             Self::Busy { .. } => Some("wait until it has ended; `orch-node system look` says how far it is"),
             Self::NotASystem(_) => Some("copy the whole closure of a NixOS system first"),
             Self::Unknown(_) => Some("`orch-node system look` says which was the last"),

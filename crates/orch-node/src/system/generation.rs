@@ -11,20 +11,26 @@ use std::path::Path;
 use super::error::SystemError;
 use super::places::Places;
 
-/// Makes a system a generation without the profile leading to it. Its number; nothing where the newest one is it already,
-/// which is where Nix looks before it makes one.
-pub(super) fn add(places: &Places, system: &str) -> Result<Option<u64>, SystemError> {
+/// Makes a system a generation without the profile leading to it. Its number is noted before there is a link, so that
+/// whoever takes over after a cut can take it away; nothing is noted where the newest one is it already, which is where Nix
+/// looks before it makes one.
+pub(super) fn add(
+    places: &Places,
+    system: &str,
+    mut note: impl FnMut(u64) -> Result<(), SystemError>,
+) -> Result<(), SystemError> {
     let folder = places.profiles();
     fs::create_dir_all(&folder).map_err(SystemError::file("make", &folder))?;
     loop {
         let newest = newest(&folder)?;
         if newest.is_some_and(|number| places.generation(&link(number)).as_deref() == Some(system)) {
-            return Ok(None);
+            return Ok(());
         }
         let number = newest.unwrap_or(0) + 1;
+        note(number)?;
         let path = folder.join(link(number));
         match symlink(system, &path) {
-            Ok(()) => return Ok(Some(number)),
+            Ok(()) => return Ok(()),
             // Somebody else was faster.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(SystemError::file("make the link", &path)(error)),
@@ -113,11 +119,21 @@ mod tests {
         for system in [&a, &b] {
             fs::create_dir_all(places.at(system)).unwrap();
         }
-        assert_eq!(add(&places, &a).unwrap(), Some(1));
-        assert_eq!(add(&places, &a).unwrap(), None);
+        let added = |system: &str| {
+            let mut noted = None;
+            let note = |number| {
+                assert!(!places.profiles().join(link(number)).is_symlink(), "it is noted before it is made");
+                noted = Some(number);
+                Ok(())
+            };
+            add(&places, system, note).unwrap();
+            noted
+        };
+        assert_eq!(added(&a), Some(1));
+        assert_eq!(added(&a), None);
         assert!(restore(&places, Some("system-1-link")).unwrap());
         assert_eq!(places.default_by_profile(), Some(a.clone()));
-        assert_eq!(add(&places, &b).unwrap(), Some(2));
+        assert_eq!(added(&b), Some(2));
         assert_eq!(places.default_by_profile(), Some(a.clone()), "the profile leads where it led");
         remove(&places, 1, &a).unwrap();
         remove(&places, 2, &a).unwrap();

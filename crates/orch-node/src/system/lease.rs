@@ -93,6 +93,12 @@ pub(super) fn check(places: &Places, run: &str) -> Result<(), SystemError> {
     }
 }
 
+/// Refuses where this run does not have the node, or has it no more.
+pub(super) fn require(places: &Places, run: &str) -> Result<(), SystemError> {
+    check(places, run)?;
+    current(places).map(drop).ok_or_else(|| SystemError::Lost(run.into()))
+}
+
 /// The lease, where it still holds.
 fn held(places: &Places) -> Option<Held> {
     let held: Held = serde_json::from_slice(&fs::read(places.passing(LEASE)).ok()?).ok()?;
@@ -132,6 +138,8 @@ mod tests {
         assert!(current(&places).is_some(), "only who has it gives it back");
         release(&places, "a").unwrap();
         release(&places, "a").unwrap();
+        assert!(check(&places, "a").is_ok(), "nobody is in the way");
+        assert!(require(&places, "a").unwrap_err().to_string().contains("run `a`"), "and it is not theirs");
         assert!(ask(&places, "b", 0), "a lease of nothing is over at once");
         assert!(current(&places).is_none() && ask(&places, "a", 60));
     }

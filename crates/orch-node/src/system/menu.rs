@@ -13,11 +13,11 @@ impl Work<'_> {
         self.rollout.touched_default = true;
         record::write(&self.places, &self.rollout)?;
         let system = self.rollout.record.system.clone();
-        let made = generation::add(&self.places, system.as_str())?;
-        if made.is_some() {
-            self.rollout.generation = made;
-            record::write(&self.places, &self.rollout)?;
-        }
+        let (places, rollout) = (&self.places, &mut self.rollout);
+        generation::add(places, system.as_str(), |number| {
+            rollout.generation = Some(number);
+            record::write(places, rollout)
+        })?;
         let Err(Fault(why)) = self.write_menu() else { return Ok(()) };
         // There are boot loaders that boot the newest entry: with them it is in the menu only once it is to be booted.
         log(&self.places, &format!("it stays out of the boot menu for now: {why}"));

@@ -12,6 +12,7 @@ mod cut;
 mod error;
 mod evidence;
 mod generation;
+mod import;
 mod inventory;
 mod lease;
 mod menu;
@@ -37,6 +38,7 @@ use orch_model::system::{
 use crate::node::Node;
 
 pub(crate) use error::SystemError;
+pub(crate) use import::Patience;
 pub(crate) use places::{Places, note_start};
 pub(crate) use watcher::Standing;
 
@@ -59,8 +61,8 @@ pub(crate) fn release(node: &Node, run: &str) -> Result<(), SystemError> {
 }
 
 /// Takes what was exported on standard input into the store.
-pub(crate) fn receive(node: &Node, limit: Duration) -> Result<Vec<StorePath>, SystemError> {
-    let received = nix::Nix::of(node).import(limit)?;
+pub(crate) fn receive(node: &Node, patience: Patience) -> Result<Vec<StorePath>, SystemError> {
+    let received = nix::Nix::of(node).import(patience)?;
     // What refers to all others comes last. Until it is gone over to, nothing else keeps it.
     if let Some(last) = received.last() {
         generation::hold(&Places::of(node), "received", Some(last.as_str()))?;
@@ -87,14 +89,24 @@ pub(crate) fn switch(node: &Node, order: &SwitchOrder) -> Result<SwitchAnswer, S
     switch::switch(node, order)
 }
 
+/// Waits until the new system waits for a confirmation, or for the end.
+pub(crate) fn activated(node: &Node, id: &str, limit: Option<Duration>) -> Result<SwitchAnswer, SystemError> {
+    confirm::activated(node, id, limit)
+}
+
 /// Says that the new system is to stay, where the node is healthy with it, and waits for the end.
 pub(crate) fn confirm(node: &Node, id: &str, limit: Option<Duration>) -> Result<SwitchAnswer, SystemError> {
     confirm::confirm(node, id, limit)
 }
 
 /// Goes back to the system that ran before a rollout.
-pub(crate) fn back(node: &Node, id: &str, limit: Option<Duration>) -> Result<SwitchAnswer, SystemError> {
-    confirm::back(node, id, limit)
+pub(crate) fn back(
+    node: &Node,
+    id: &str,
+    run: Option<&str>,
+    limit: Option<Duration>,
+) -> Result<SwitchAnswer, SystemError> {
+    confirm::back(node, id, run, limit)
 }
 
 /// Looks after what a reboot left unfinished. What became of it; nothing where there was nothing to do.

@@ -2,19 +2,15 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use orch_model::StorePath;
-use rustix::event::{PollFd, PollFlags, poll};
-use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use super::error::SystemError;
+use super::import::{Patience, import};
 use super::places::Places;
 use crate::node::Node;
-use crate::tool::{Tool, timespec};
+use crate::tool::Tool;
 
 const QUERY_LIMIT: Duration = Duration::from_mins(1);
 /// So many paths fit between a program's name and the end of what the kernel takes.
@@ -86,18 +82,8 @@ impl<'a> Nix<'a> {
     }
 
     /// Takes what comes on standard input, and says what that was.
-    pub(super) fn import(&self, limit: Duration) -> Result<Vec<StorePath>, SystemError> {
-        let path = self.store()?.path().to_owned();
-        let failed = || SystemError::file("run", &path);
-        // What is said on the way goes to whoever brings it, who ends the stream and with it this.
-        let child = Command::new(&path).arg("--import").stdout(Stdio::piped()).spawn().map_err(failed())?;
-        end_after(&child, limit).map_err(SystemError::file("follow", &path))?;
-        let ended = child.wait_with_output().map_err(failed())?;
-        if !ended.status.success() {
-            let how = std::io::Error::other(format!("it ended with {}", ended.status));
-            return Err(failed()(how));
-        }
-        Ok(lines(&ended.stdout))
+    pub(super) fn import(&self, patience: Patience) -> Result<Vec<StorePath>, SystemError> {
+        import(self.store()?.path(), patience)
     }
 
     fn store(&self) -> Result<Tool, SystemError> {
@@ -105,28 +91,7 @@ impl<'a> Nix<'a> {
     }
 }
 
-/// Has a process ended where it does not end within a limit by itself.
-fn end_after(child: &Child, limit: Duration) -> rustix::io::Result<()> {
-    let end = pidfd_open(Pid::from_child(child), PidfdFlags::empty())?;
-    let deadline = Instant::now() + limit;
-    thread::spawn(move || {
-        loop {
-            let left = deadline.saturating_duration_since(Instant::now());
-            match poll(&mut [PollFd::new(&end, PollFlags::IN)], Some(&timespec(left))) {
-                Ok(0) => {
-                    // It may have ended meanwhile.
-                    let _ = pidfd_send_signal(&end, Signal::KILL);
-                    return;
-                }
-                Err(Errno::INTR) => {}
-                _ => return,
-            }
-        }
-    });
-    Ok(())
-}
-
-fn lines(said: &[u8]) -> Vec<StorePath> {
+pub(super) fn lines(said: &[u8]) -> Vec<StorePath> {
     String::from_utf8_lossy(said).lines().filter_map(|line| line.trim().parse().ok()).collect()
 }
 

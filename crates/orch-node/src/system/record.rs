@@ -121,3 +121,19 @@ fn exchange(from: &Path, to: &Path) -> io::Result<()> {
         Err(error) => Err(error.into()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::node::Node;
+
+    #[test]
+    fn the_record_that_machines_are_tested_with_is_one_that_is_understood() {
+        let root = tempfile::tempdir().unwrap();
+        let places = Places::of(&Node::at(root.path()).unwrap());
+        fs::create_dir_all(places.kept(RECORD).parent().unwrap()).unwrap();
+        fs::write(places.kept(RECORD), include_str!("../../tests/system/interrupted.json")).unwrap();
+        let rollout = load(&places).unwrap().expect("it is a whole record");
+        assert!(!rollout.has_ended() && rollout.order.id == rollout.record.id, "{rollout:?}");
+    }
+}

@@ -18,7 +18,8 @@ use crate::state::State;
 
 /// How long what a reboot left unfinished may take to be looked after.
 const HEALING: Duration = Duration::from_secs(30);
-const LONGEST_ID: usize = 128;
+/// Three names of the longest kind fit, with what is between them.
+const LONGEST_ID: usize = 256;
 const TICK: Duration = Duration::from_millis(10);
 
 /// Has the node go over to another system. The same order again attaches to what is under way.
@@ -34,6 +35,9 @@ pub(super) fn switch(node: &Node, order: &SwitchOrder) -> Result<SwitchAnswer, S
             return Err(SystemError::Busy { id, run, since });
         }
         _ => {}
+    }
+    if order.leased {
+        lease::require(&places, &order.run)?;
     }
     if !program(&places, order.system.as_str()).exists() {
         return Err(SystemError::NotASystem(order.system.to_string()));

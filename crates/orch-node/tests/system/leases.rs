@@ -1,6 +1,6 @@
 //! Who may do something with a node: one run at a time, and one rollout at a time.
 
-use orch_model::system::{LeaseAnswer, LeaseClaim, RolloutPhase, SwitchOrder};
+use orch_model::system::{LeaseAnswer, LeaseClaim, RolloutPhase, SwitchAnswer, SwitchOrder};
 
 use crate::machine::{Machine, order, wait_for};
 use crate::stand_in::StandIn;
@@ -36,6 +36,27 @@ fn a_lease_is_given_to_one_run_renewed_refused_released_and_ends_by_itself() {
     machine.cut_power();
     machine.boot();
     assert!(claim(&machine, "b", 60).granted, "a lease is of one boot");
+}
+
+#[test]
+fn a_run_that_has_lost_its_lease_does_nothing_more() {
+    let Some((machine, first)) = Machine::with_first() else { return };
+    let second = machine.add(&StandIn::good("second"));
+    let leased = SwitchOrder { run: "a".into(), leased: true, ..order("r1", &second) };
+    let said = refused(&machine, &leased);
+    assert!(said.contains("does not belong to run `a` any more"), "{said}");
+    assert_eq!((machine.running(), machine.look().rollout), (first.to_string(), None));
+    assert!(claim(&machine, "a", 60).granted);
+    machine.order(&leased);
+    assert_eq!(machine.confirm("r1").record.phase, RolloutPhase::Permanent);
+    let _: () = machine.answer(&["release", "a"], "");
+    assert!(claim(&machine, "b", 60).granted);
+    let back = machine.ask(&["back", "--run", "a", "r1"], "", &[]);
+    assert!(String::from_utf8_lossy(&back.stderr).contains("alice of b"), "{back:?}");
+    assert_eq!((back.status.code(), machine.running()), (Some(1), second.to_string()));
+    let _: () = machine.answer(&["release", "b"], "");
+    let back: SwitchAnswer = machine.answer(&["back", "--run", "a", "r1"], "");
+    assert_eq!((back.record.phase, machine.running()), (RolloutPhase::RolledBack, first.to_string()));
 }
 
 #[test]
@@ -81,7 +102,9 @@ fn what_is_no_system_and_what_is_not_known_is_refused() {
     let Some((machine, first)) = Machine::with_first() else { return };
     let none = "/nix/store/00000000000000000000000000000000-none".parse().unwrap();
     assert!(refused(&machine, &order("r1", &none)).contains("is no system"), "nothing is there");
-    for id in ["", "--alone", "a b", "a/b"] {
+    let long = "a".repeat(256);
+    assert!(refused(&machine, &order(&long, &none)).contains("is no system"), "its name is not too long");
+    for id in ["", "--alone", "a b", "a/b", &format!("{long}a")] {
         let text = serde_json::to_string(&order(id, &first)).unwrap();
         assert_eq!(machine.ask(&["switch"], &text, &[]).status.code(), Some(3), "{id:?}");
     }

@@ -344,7 +344,7 @@ impl Drop for Machine {
 /// An order with everything that a test does not care about.
 pub(crate) fn order(id: &str, system: &StorePath) -> SwitchOrder {
     let (id, run, system) = (id.into(), "run-1".into(), system.clone());
-    SwitchOrder { id, run, system, health: Vec::new(), reboot: false, limits: LIMITS }
+    SwitchOrder { id, run, leased: false, system, health: Vec::new(), reboot: false, limits: LIMITS }
 }
 
 /// A check that holds where a script ends well.

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot set its scene has failed")]
 #![allow(clippy::print_stdout, reason = "a test that is skipped says so")]
 
+mod awaits;
 mod cuts;
 mod ends;
 mod leases;

@@ -49,6 +49,20 @@ fn what_one_node_exports_another_receives() {
 }
 
 #[test]
+fn who_brings_nothing_more_is_not_waited_for_for_ever() {
+    let Some((machine, _)) = Machine::with_first() else { return };
+    for (limit, why) in [("--idle", "nothing came any more"), ("--limit", "not all of it came")] {
+        let mut child = machine.begin(&["receive", limit, "1"], &[]);
+        // The connection is there, and nobody speaks.
+        let silent = child.stdin.take().unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(4), "{output:?}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains(why), "{output:?}");
+        drop(silent);
+    }
+}
+
+#[test]
 fn both_systems_of_a_rollout_are_kept_from_being_collected() {
     let Some((machine, first)) = Machine::with_first() else { return };
     let second = machine.add(&StandIn::good("second"));

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use orch_model::system::{SwitchAnswer, SwitchOrder};
+use orch_model::system::{RolloutPhase, SwitchAnswer, SwitchOrder};
 use orch_run::TransportError;
 use tokio::time::Instant;
 
@@ -24,10 +24,16 @@ impl Rollout<'_> {
         let limits = &self.settings.limits;
         let deadline = Instant::now() + limits.until_the_end(order.reboot).min(self.left());
         let mut last = Heard { answer: armed.clone(), trouble: None };
+        let mut word = Word::Await;
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
-            match self.confirm_once(order, left).await {
+            match self.come_in(word, order, left).await {
                 Ok(answer) if answer.record.phase.is_end() => return Ok(answer),
+                // The new system waits for somebody who comes in now.
+                Ok(answer) if word == Word::Await && answer.record.phase == RolloutPhase::Waiting => {
+                    (word, last) = (Word::Confirm, Heard { answer, trouble: None });
+                    continue;
+                }
                 Ok(answer) => last = Heard { answer, trouble: None },
                 // It was heard, and will say the same again.
                 Err(error @ TransportError::Failed { .. }) => return Err(error),
@@ -41,8 +47,9 @@ impl Rollout<'_> {
         }
     }
 
-    async fn confirm_once(
+    async fn come_in(
         &self,
+        word: Word,
         order: &SwitchOrder,
         left: Duration,
     ) -> Result<SwitchAnswer, TransportError> {
@@ -52,7 +59,7 @@ impl Rollout<'_> {
         let asked = async {
             let node = self.road.anew().await?;
             let asking = Asking { remote: &*node, program: self.road.program(), target: self.target };
-            let args = ["system", "confirm", &order.id, "--limit", &seconds];
+            let args = ["system", word.as_str(), "--limit", &seconds, &order.id];
             asking.ask(&args, &[], limit).await
         };
         // Finding the way, connecting and the answer together: none of them may take what is left for asking again.
@@ -78,6 +85,23 @@ impl Rollout<'_> {
         let mut evidence: Vec<String> = trouble.map(ToString::to_string).into_iter().collect();
         evidence.extend(trouble.map(TransportError::evidence).unwrap_or_default().iter().cloned());
         TransportError::Silent { node, why, evidence }
+    }
+}
+
+/// What is asked of the node. A connection that was there before the activation ended says nothing of a node that lets nobody
+/// in since: so it is waited for over one, and confirmed over another that is made when it was heard.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Word {
+    Await,
+    Confirm,
+}
+
+impl Word {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Await => "await",
+            Self::Confirm => "confirm",
+        }
     }
 }
 

@@ -174,6 +174,7 @@ impl Rollout<'_> {
         SwitchOrder {
             id: id(self.permit, self.target),
             run: self.permit.claim().to_owned(),
+            leased: false,
             system: system.clone(),
             health: self.what.config.role.health.clone(),
             reboot: self.permit.allows_reboots(),

@@ -18,6 +18,7 @@ fn willing() -> Node {
     Node::default()
         .on("look", json(&view(OLD, OLD)))
         .on("switch", json(&answer(RolloutPhase::Armed, view(OLD, OLD))))
+        .on("await", json(&answer(RolloutPhase::Waiting, view(NEW, OLD))))
         .on("push", applied())
 }
 
@@ -27,7 +28,7 @@ async fn a_node_goes_over_is_confirmed_over_a_new_connection_and_what_was_read_i
     let done = node.roll_out().await.unwrap();
     assert!(done.changed);
     assert_eq!(done.notes, [format!("read back: runs and boots {NEW}")]);
-    assert_eq!(node.asked(), ["look", "switch", "anew", "confirm", "push"]);
+    assert_eq!(node.asked(), ["look", "switch", "anew", "await", "anew", "confirm", "push"]);
 }
 
 #[tokio::test]
@@ -62,13 +63,14 @@ async fn a_node_that_can_fetch_does_so_first_and_is_sent_the_rest() {
         .on("substitute", json(&view(OLD, OLD)))
         .on("confirm", json(&answer(RolloutPhase::Permanent, view(NEW, NEW))));
     node.roll_out().await.unwrap();
-    assert_eq!(node.asked(), ["look", "substitute", "switch", "anew", "confirm", "push"]);
+    assert_eq!(node.asked(), ["look", "substitute", "switch", "anew", "await", "anew", "confirm", "push"]);
 }
 
 fn willing_with(look: Ended) -> Node {
     Node::default()
         .on("look", look)
         .on("switch", json(&answer(RolloutPhase::Armed, view(OLD, OLD))))
+        .on("await", json(&answer(RolloutPhase::Waiting, view(NEW, OLD))))
         .on("push", applied())
 }
 
@@ -102,7 +104,7 @@ async fn a_node_that_breaks_the_connection_is_asked_again_until_it_is_at_an_end(
         .on("confirm", json(&answer(RolloutPhase::RolledBack, view(OLD, OLD))));
     let error = node.roll_out().await.unwrap_err().to_string();
     assert!(error.contains("rolled back"), "{error}");
-    assert_eq!(node.asked().iter().filter(|asked| *asked == "anew").count(), 3);
+    assert_eq!(node.asked().iter().filter(|asked| *asked == "anew").count(), 4);
 }
 
 #[tokio::test(start_paused = true)]
