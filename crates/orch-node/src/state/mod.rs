@@ -72,6 +72,11 @@ impl State {
         Ok(report.map(|report| report.spec_digest))
     }
 
+    /// Forgets that a configuration was made true: somebody else changes the node.
+    pub(crate) fn forget_applied(&self) -> Result<(), ApplyError> {
+        self.remove(COMPLETE)
+    }
+
     /// How often this configuration was tried in a row, the next time included.
     pub(crate) fn attempts(&self, digest: Digest) -> Result<u32, ApplyError> {
         let last = self.report()?.filter(|report| report.spec_digest == digest);

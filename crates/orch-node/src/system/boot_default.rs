@@ -10,21 +10,47 @@ use super::places::Places;
 /// Where boot loaders have their settings. The EFI system partition may be mounted at either.
 const BOOTS: [&str; 3] = ["/boot", "/efi", "/boot/efi"];
 
+/// What boot loaders say.
+enum Loader {
+    /// There is none whose settings are known.
+    Unknown,
+    /// There is one, and what it boots cannot be told: it may remember that where nobody looks.
+    Hides,
+    /// There is one that boots this.
+    Boots(String),
+}
+
 /// The system that is booted next; nothing where that cannot be told.
 pub(super) fn boot_default(places: &Places) -> Option<String> {
-    let boots = BOOTS.map(|boot| places.at(boot));
-    for boot in &boots {
-        if let Ok(settings) = fs::read_to_string(boot.join("loader/loader.conf")) {
-            return by_systemd_boot(places, boot, &settings);
-        }
-        if let Ok(menu) = fs::read_to_string(boot.join("grub/grub.cfg")) {
-            return by_grub(&menu);
-        }
-        if let Ok(menu) = fs::read_to_string(boot.join("extlinux/extlinux.conf")) {
-            return by_extlinux(&menu);
-        }
+    match Loader::of(places) {
+        Loader::Unknown => places.default_by_profile(),
+        Loader::Hides => None,
+        Loader::Boots(system) => Some(system),
     }
-    places.default_by_profile()
+}
+
+/// Whether there is a boot loader that does not say what it boots.
+pub(super) fn is_hidden(places: &Places) -> bool {
+    matches!(Loader::of(places), Loader::Hides)
+}
+
+impl Loader {
+    fn of(places: &Places) -> Self {
+        for boot in BOOTS.map(|boot| places.at(boot)) {
+            let read = |name: &str| fs::read_to_string(boot.join(name)).ok();
+            let said = if let Some(settings) = read("loader/loader.conf") {
+                by_systemd_boot(places, &boot, &settings)
+            } else if let Some(menu) = read("grub/grub.cfg") {
+                by_grub(&menu)
+            } else if let Some(menu) = read("extlinux/extlinux.conf") {
+                by_extlinux(&menu)
+            } else {
+                continue;
+            };
+            return said.map_or(Self::Hides, Self::Boots);
+        }
+        Self::Unknown
+    }
 }
 
 fn by_systemd_boot(places: &Places, boot: &Path, settings: &str) -> Option<String> {
@@ -95,6 +121,7 @@ mod tests {
         }
         let places = Places::of(&Node::at(root.path()).unwrap());
         assert_eq!(boot_default(&places).as_deref(), wanted, "{files:?}");
+        assert_eq!(is_hidden(&places), !files.is_empty() && wanted.is_none(), "{files:?}");
     }
 
     #[test]

@@ -52,6 +52,17 @@ pub(crate) enum SystemError {
     /// It cannot be gone over to.
     #[error("`{0}` is no system that can be gone over to: it has no `bin/switch-to-configuration`")]
     NotASystem(String),
+    /// Nobody could say whether it is as it was.
+    #[error("it cannot be told what the node boots by default")]
+    HiddenDefault,
+    /// Nobody would go on after the reboot.
+    #[error("`{system}` differs in {what}, and nobody would watch over it once it is booted")]
+    UnwatchedBoot {
+        /// What it was to go over to.
+        system: String,
+        /// What only a boot brings.
+        what: String,
+    },
     /// Nobody ordered this here.
     #[error("rollout `{0}` is not known here")]
     Unknown(String),
@@ -90,6 +101,12 @@ impl SystemError {
             Self::Lost(_) => Some("run again: its lease ended because nobody renewed it in time"),
             Self::Busy { .. } => Some("wait until it has ended; `orch-node system look` says how far it is"),
             Self::NotASystem(_) => Some("copy the whole closure of a NixOS system first"),
+            Self::HiddenDefault => Some(
+                "have its boot loader boot an entry by its name; one that boots what was booted last is not understood",
+            ),
+            Self::UnwatchedBoot { .. } => Some(
+                "import `nixosModules.node` into it with `services.orch-node.enable = true`, or roll out without reboots",
+            ),
             Self::Unknown(_) => Some("`orch-node system look` says which was the last"),
             Self::NoReboot => Some("stop and start it from outside"),
             Self::Unwatched => Some("see `/var/lib/orch/rollout.log` on the node"),

@@ -43,6 +43,9 @@ pub(crate) struct Rollout {
     pub(super) previous_profile: Option<String>,
     /// Whether what the node boots by default may be another since.
     pub(super) touched_default: bool,
+    /// Whether the node was rebooted to get back. It is once: what comes up with the new system again would be for ever.
+    #[serde(default)]
+    pub(super) rebooted_back: bool,
 }
 
 impl Rollout {

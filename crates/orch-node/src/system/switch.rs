@@ -6,10 +6,11 @@ use std::time::{Duration, Instant};
 use orch_model::system::{RolloutPhase, RolloutRecord, SwitchAnswer, SwitchOrder};
 
 use super::activate::{begin_log, log, program};
-use super::boot_default::boot_default;
+use super::boot_default::{boot_default, is_hidden};
 use super::error::SystemError;
 use super::lease::{self, Desk};
 use super::places::Places;
+use super::reboot::is_looked_after;
 use super::record::{self, Rollout};
 use super::view::{answer, reboot_needed};
 use super::{generation, verdict, watcher};
@@ -42,6 +43,7 @@ pub(super) fn switch(node: &Node, order: &SwitchOrder) -> Result<SwitchAnswer, S
     if !program(&places, order.system.as_str()).exists() {
         return Err(SystemError::NotASystem(order.system.to_string()));
     }
+    check_boot(&places, order)?;
     State::make(node)?;
     let rollout = arm(&places, order)?;
     if let Err(error) = watcher::start(node, &order.id) {
@@ -64,6 +66,19 @@ fn check(node: &Node, order: &SwitchOrder) -> Result<(), SystemError> {
     let is_id = order.id.len() <= LONGEST_ID && order.id.starts_with(|c: char| c.is_ascii_alphanumeric());
     if !is_id || !order.id.chars().all(is_word) {
         return Err(SystemError::Wrong(format!("`{}` is no name for a rollout", order.id)));
+    }
+    Ok(())
+}
+
+/// Refuses where a reboot would leave nobody to watch, or nobody to say what is booted.
+fn check_boot(places: &Places, order: &SwitchOrder) -> Result<(), SystemError> {
+    if is_hidden(places) {
+        return Err(SystemError::HiddenDefault);
+    }
+    let needed = reboot_needed(places, &order.system);
+    if order.reboot && !needed.is_empty() && !is_looked_after(places, &order.system) {
+        let (system, what) = (order.system.to_string(), needed.join(", "));
+        return Err(SystemError::UnwatchedBoot { system, what });
     }
     Ok(())
 }
@@ -102,6 +117,7 @@ fn arm(places: &Places, order: &SwitchOrder) -> Result<Rollout, SystemError> {
         generation: None,
         previous_profile: generation::current(places),
         touched_default: false,
+        rebooted_back: false,
     };
     record::write(places, &rollout)?;
     Ok(rollout)

@@ -13,6 +13,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::activate::{Process, end_leftover, gone, log, log_file};
+use super::clock::uptime_ms;
 use super::cut::{CUT, is_of_all};
 use super::error::SystemError;
 use super::places::Places;
@@ -83,12 +84,11 @@ fn wait_until_watched(places: &Places, id: &str) -> Result<(), SystemError> {
 
 /// Has systemd run it, and again when it dies. Whether that worked.
 fn start_unit(node: &Node, id: &str) -> bool {
-    let (Some(run), Some(control)) = (node.tool("systemd-run"), node.tool("systemctl")) else { return false };
+    let Some(run) = node.tool("systemd-run") else { return false };
     let Ok(program) = std::env::current_exe() else { return false };
-    let unit = format!("--unit={UNIT}");
+    // A name of its own: one that ends, or is about to be started again, would be in the way. Only one of them works.
+    let unit = format!("--unit={UNIT}-{}-{}", uptime_ms(), std::process::id());
     let program = program.to_string_lossy();
-    // What is left of the last one would be in the way.
-    let _ = control.run(&["reset-failed", UNIT], &[], SYSTEMD_LIMIT);
     let args = [
         "--quiet",
         "--collect",

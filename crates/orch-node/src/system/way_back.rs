@@ -6,12 +6,13 @@ use std::time::Duration;
 use orch_model::system::RolloutPhase;
 
 use super::activate::{Verb, log, program, run};
-use super::boot_default::boot_default;
-use super::generation;
+use super::boot_default::{boot_default, is_hidden};
 use super::nix::Nix;
 use super::reboot::reboot;
 use super::work::{Work, named};
+use super::{generation, record};
 use crate::error::in_full;
+use crate::state::State;
 
 /// How often the way is tried.
 const TRIES: u32 = 3;
@@ -20,13 +21,14 @@ const PAUSE: Duration = Duration::from_millis(500);
 impl Work<'_> {
     /// Goes back, and ends the rollout by what is read then.
     pub(super) fn go_back(&mut self) {
+        self.forget_applied();
         let mut wrong = Vec::new();
         for attempt in 0..TRIES {
             if attempt > 0 {
                 thread::sleep(PAUSE);
             }
-            if self.rebooted_into_it() && self.reboot_back() {
-                return;
+            if self.is_to_be_booted_out_of() {
+                self.reboot_back();
             }
             wrong = self.try_back(attempt);
             if wrong.is_empty() {
@@ -107,30 +109,45 @@ impl Work<'_> {
     fn is_back(&self) -> bool {
         let record = &self.rollout.record;
         let runs = self.places.running() == record.previous;
-        let boots = boot_default(&self.places) == record.previous_default;
+        // That nothing can be read is no sign that it is as it was.
+        let hidden = self.rollout.touched_default && is_hidden(&self.places);
+        let boots = !hidden && boot_default(&self.places) == record.previous_default;
         let nothing_left = record.previous.is_some() || self.rollout.activated_in.is_none();
         runs && boots && nothing_left
     }
 
-    /// Whether this boot is the one into the new system.
-    fn rebooted_into_it(&self) -> bool {
-        let record = &self.rollout.record;
-        let booted_new = self.places.booted().as_deref() == Some(record.system.as_str());
-        self.rollout.order.reboot && booted_new && record.previous.is_some()
+    /// What the node has is no more what was last made true: whoever asks is to find that out, also when this is cut short.
+    fn forget_applied(&self) {
+        let state = State::find(self.node);
+        if let Err(error) = state.and_then(|state| state.map_or(Ok(()), |state| state.forget_applied())) {
+            log(&self.places, &error.in_full());
+        }
     }
 
-    /// Boots what was booted before. Whether the node is on its way: this process ends with it.
-    fn reboot_back(&mut self) -> bool {
+    /// Whether this boot is the one into the new system, and another one would lead out of it.
+    fn is_to_be_booted_out_of(&self) -> bool {
+        let (record, system) = (&self.rollout.record, self.rollout.record.system.as_str());
+        let booted_new = self.places.booted().as_deref() == Some(system);
+        let boots_other = self.rollout.default_before().is_some_and(|default| default != system);
+        self.rollout.order.reboot
+            && booted_new
+            && boots_other
+            && record.previous.is_some()
+            && !self.rollout.rebooted_back
+    }
+
+    /// Boots what was booted before. The node ends this process on its way; where it does not, this comes back.
+    fn reboot_back(&mut self) {
         let previous = self.rollout.record.previous.clone().unwrap_or_default();
         if !program(&self.places, &previous).exists() || self.restore_default(0).is_some() {
-            return false;
+            return;
         }
-        if let Err(error) = reboot(self.node) {
-            log(&self.places, &in_full(&error));
-            return false;
+        self.rollout.rebooted_back = true;
+        // What is not written down would be done again after the boot, and so on.
+        let begun = record::write(&self.places, &self.rollout).and_then(|()| reboot(self.node));
+        match begun {
+            Ok(()) => thread::sleep(Duration::from_secs(self.rollout.order.limits.reboot)),
+            Err(error) => log(&self.places, &in_full(&error)),
         }
-        // The kernel ends this process; where it does not, the system before is activated instead.
-        thread::sleep(Duration::from_secs(self.rollout.order.limits.reboot));
-        false
     }
 }

@@ -12,7 +12,7 @@ use super::clock::{after, left_until, uptime_ms};
 use super::error::SystemError;
 use super::evidence::gather;
 use super::places::{Places, is};
-use super::reboot::reboot;
+use super::reboot::{is_looked_after, reboot};
 use super::record::{self, Rollout};
 use super::verdict::{self, Verdict};
 use crate::error::in_full;
@@ -106,7 +106,7 @@ impl Work<'_> {
     /// Makes the new system one that can be booted, and activates it.
     fn begin(&mut self) -> Result<(), Fault> {
         self.register()?;
-        if self.rollout.order.reboot {
+        if self.rollout.order.reboot && !self.rollout.record.reboot_needed.is_empty() {
             return self.reboot_into_it();
         }
         self.rollout.activated_in = Some(self.places.boot());
@@ -116,8 +116,7 @@ impl Work<'_> {
         let (words, code, is_success) = (attempt.words(), attempt.code(), attempt.is_success());
         self.said = attempt.said;
         if code == Some(ONLY_BOOTED) && self.places.running() == self.rollout.record.previous {
-            self.rollout.record.why = Some("it can only be booted into".into());
-            return self.leave_to_reboot();
+            return self.boot_only();
         }
         if !is_success {
             return Err(Fault(words));
@@ -128,6 +127,21 @@ impl Work<'_> {
         }
         self.wait_from_now();
         Ok(())
+    }
+
+    /// The new system says that it has to be booted into: that is done where it may be, and where somebody goes on then.
+    fn boot_only(&mut self) -> Result<(), Fault> {
+        let is_looked_after = is_looked_after(&self.places, &self.rollout.record.system);
+        if self.rollout.order.reboot && is_looked_after {
+            return self.reboot_into_it();
+        }
+        let why = if self.rollout.order.reboot {
+            "it can only be booted into, and nobody would watch over it then"
+        } else {
+            "it can only be booted into"
+        };
+        self.rollout.record.why = Some(why.into());
+        self.leave_to_reboot()
     }
 
     /// Ends where the new system would have to be booted into, with everything as it was.

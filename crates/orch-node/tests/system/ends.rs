@@ -117,6 +117,46 @@ fn a_permanent_system_is_taken_back_when_somebody_asks() {
 }
 
 #[test]
+fn what_is_taken_back_is_forgotten_to_have_been_made_true_before_anything_is_done() {
+    let Some(machine) = Machine::start() else { return };
+    let before = "test ! -e /var/lib/orch/complete.json || touch /var/lib/orch/still-known";
+    let first = machine.add(&StandIn { before, ..StandIn::good("first") });
+    let second = machine.add(&StandIn::good("second"));
+    for (id, system) in [("r1", &first), ("r2", &second)] {
+        machine.order(&order(id, system));
+        assert_eq!(machine.confirm(id).record.phase, RolloutPhase::Permanent);
+    }
+    let known = || machine.shell("cd /var/lib/orch; ls complete.json still-known 2> /dev/null || true");
+    machine.shell("echo '{}' > /var/lib/orch/complete.json");
+    let answer: SwitchAnswer = machine.answer(&["back", "r2"], "");
+    assert_eq!(answer.record.phase, RolloutPhase::RolledBack, "{answer:?}");
+    assert_eq!((machine.running(), known()), (first.to_string(), String::new()));
+}
+
+#[test]
+fn where_it_cannot_be_told_what_is_booted_nothing_is_begun() {
+    let Some((machine, first)) = Machine::with_first() else { return };
+    machine.shell("mkdir /boot/grub && echo 'set default=\"saved\"' > /boot/grub/grub.cfg");
+    let second = machine.add(&StandIn::good("second"));
+    let output = machine.ask(&["switch"], &serde_json::to_string(&order("r1", &second)).unwrap(), &[]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("it cannot be told what the node boots by default"), "{said}");
+    assert_eq!((machine.running(), machine.look().rollout), (first.to_string(), None));
+    assert_eq!(machine.shell("ls /nix/var/nix/profiles | grep -c system-"), "1");
+}
+
+#[test]
+fn a_boot_loader_that_says_no_more_what_it_boots_is_not_said_to_be_as_it_was() {
+    let Some((machine, _)) = Machine::with_first() else { return };
+    let after = "mkdir /boot/grub; echo 'set default=\"saved\"' > /boot/grub/grub.cfg; exit 1";
+    let bad = machine.add(&StandIn { after, ..StandIn::good("bad") });
+    machine.order(&order("r1", &bad));
+    let answer = machine.confirm("r1");
+    assert_eq!(answer.record.phase, RolloutPhase::Stuck, "{answer:?}");
+}
+
+#[test]
 fn the_way_back_leads_to_a_system_that_no_profile_knows() {
     let Some((machine, first)) = Machine::with_first() else { return };
     // Somebody tries another system out, as it can be done by hand.

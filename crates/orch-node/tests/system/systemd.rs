@@ -4,14 +4,14 @@
 use std::time::{Duration, Instant};
 
 use orch_model::StorePath;
-use orch_model::system::RolloutPhase;
+use orch_model::system::{RolloutPhase, SwitchOrder};
 
 use crate::machine::{First, Machine, order, wait_for};
 use crate::stand_in::StandIn;
 
 fn watcher(machine: &Machine) -> Option<String> {
-    let pid = machine.shell("systemctl show --property=MainPID --value orch-rollout.service");
-    (!matches!(pid.as_str(), "" | "0")).then_some(pid)
+    let pids = machine.shell("systemctl show --property=MainPID --value 'orch-rollout-*'");
+    pids.lines().find(|pid| !matches!(*pid, "" | "0")).map(String::from)
 }
 
 fn is_on(machine: &Machine, system: &StorePath) {
@@ -19,7 +19,7 @@ fn is_on(machine: &Machine, system: &StorePath) {
     let left = || machine.shell("systemctl list-units --all --no-legend --plain 'orch-rollout*'");
     let deadline = Instant::now() + Duration::from_secs(20);
     while !left().is_empty() {
-        let status = "systemctl status --no-pager orch-rollout.service || true";
+        let status = "systemctl status --no-pager 'orch-rollout-*' || true";
         assert!(Instant::now() < deadline, "{}", machine.shell(status));
     }
 }
@@ -35,6 +35,11 @@ fn a_watcher_that_is_killed_is_started_again_by_systemd_and_leaves_no_unit_behin
         machine.shell(&format!("kill -9 {killed}"));
         wait_for("another", || watcher(&machine).filter(|pid| *pid != killed));
     }
+    // Whoever asks while it is about to be started again has systemd start another, and not one of his own.
+    machine.shell(&format!("kill -9 {}", wait_for("the unit", || watcher(&machine))));
+    machine.look();
+    let all = machine.shell("pgrep -af 'system [w]atch'");
+    assert!(all.lines().all(|line| line.contains("--alone")), "{all}");
     let answer = machine.confirm("r1");
     assert_eq!(answer.record.phase, RolloutPhase::Permanent, "{answer:?}");
     is_on(&machine, &second);
@@ -60,4 +65,16 @@ fn units_that_failed_are_evidence() {
     assert_eq!(answer.record.phase, RolloutPhase::RolledBack, "{answer:?}");
     assert!(answer.record.evidence.iter().any(|line| line.contains("unit: broken.service")), "{answer:?}");
     is_on(&machine, &first);
+}
+
+#[test]
+fn a_system_that_nobody_would_watch_over_once_it_is_booted_is_not_booted_into() {
+    let Some((machine, first)) = Machine::with_first_by(First::Systemd) else { return };
+    let second = machine.add(&StandIn { kernel: "another", ..StandIn::good("second") });
+    let order = SwitchOrder { reboot: true, ..order("r1", &second) };
+    let output = machine.ask(&["switch"], &serde_json::to_string(&order).unwrap(), &[]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("differs in kernel") && said.contains("services.orch-node.enable"), "{said}");
+    assert_eq!((machine.running(), machine.look().rollout), (first.to_string(), None));
 }
