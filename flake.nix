@@ -31,11 +31,13 @@
 
       nixosModules = import ./nix/modules;
 
-      nixosConfigurations = import ./nix/hosts.nix {
-        inherit lib nixpkgs;
-        orch = self.lib;
-        site = ./.;
-      };
+      # Every `hosts/<name>/default.nix`, as everybody's flake has them, and as `orch rollout` evaluates them.
+      nixosConfigurations =
+        (self.lib.mkFleet {
+          inherit nixpkgs;
+          site = ./.;
+          hosts = ./hosts;
+        }).hosts;
 
       checks = eachSystem (
         pkgs: packages:

@@ -42,15 +42,16 @@ let
     else
       throw "${name}: ${toString (lib.length failures)} of ${toString (lib.length results)} do not hold\n${told}";
 
-  # Of the tests of `nix/lib`, those that say what they found; `tests/eval/run` has the rest, which is about messages.
+  # Of the tests of `nix/lib`, those that say what they found. `tests/eval/run` has the rest: what is about messages, and `instances`, whose
+  # many whole systems would take more memory than all other outputs of the flake.
   library =
-    file:
+    nixpkgs: file:
     let
       found = import (../tests/eval + "/${file}.nix") {
-        inherit lib;
-        nixpkgs = pkgs.path;
+        inherit nixpkgs;
+        lib = import (nixpkgs + "/lib");
         library = ./lib;
-        standIn = ../tests/nix/stand-in;
+        inherit standIn;
       };
     in
     lib.mapAttrsToList (name: test: {
@@ -61,6 +62,8 @@ let
         else
           "it is ${builtins.toJSON test.is}, and was to be ${builtins.toJSON test.wanted}";
     }) found.tests;
+
+  standIn = ../tests/nix/stand-in;
 
   # The platform of a host decides where it is built.
   here = lib.filterAttrs (
@@ -80,11 +83,17 @@ packages
   ] "cargo fmt --all --check && find . -name '*.nix' -exec nixfmt --check {} +";
   tests = tested;
   eval = evaluated "eval" (
-    lib.concatMap library [
+    lib.concatMap (library standIn) [
+      "evaluate"
+      "hostile"
+      "manifest"
+    ]
+    ++ lib.concatMap (library pkgs.path) [
       "types"
       "schema"
       "spec-access"
       "spec-platform"
+      "fleet"
     ]
   );
   modules = evaluated "modules" (

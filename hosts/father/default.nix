@@ -1,5 +1,7 @@
-# This computer as NixOS: where the machines of `provider: local` live. `orch rollout -H father` brings it here, by the same path
-# as a node's system; `hosts/father.yaml` says what it is as a host.
+# This computer as NixOS: where the machines of `provider: local` live; `hosts/father.yaml` says what it is as a host. It evaluates as it is
+# (`nixosConfigurations.father`). `orch rollout -H father` refuses it until that file says how yours is reached, and by which key it is known:
+#   ssh: { address: 192.0.2.10, host_keys: ["ssh-ed25519 AAAA… of /etc/ssh/ssh_host_ed25519_key.pub"] }
+# Disks, and the public keys below, have to be yours as well.
 { lib, ... }:
 
 let
@@ -51,7 +53,8 @@ in
   # A rollout that a reboot interrupts ends on the system before it.
   services.orch-node.enable = true;
 
-  # Nodes elsewhere fetch their configuration here. Where they reach it: `server_url` in their host's file.
+  # Where nodes that pull fetch their configuration. For nodes elsewhere, `listen` has to name an address that they reach, and
+  # `firewallInterfaces` the way there; `server_url` in their host's file is that address.
   services.orchestrator = {
     enable = true;
     site = ../..;

@@ -28,8 +28,9 @@ let
       evaluateOne =
         identity: node:
         evalConfig {
-          # What a node says of its own platform in `nixpkgs.hostPlatform` wins over this.
-          system = if node.platform or null == null then builtins.currentSystem else node.platform;
+          # What a node says of its own platform in `nixpkgs.hostPlatform` wins over this. A pure evaluation, such as a flake's, has no
+          # current system; there a node must say it.
+          system = if node.platform or null == null then builtins.currentSystem or null else node.platform;
           inherit specialArgs;
           modules = [
             ./options.nix

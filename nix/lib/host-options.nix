@@ -3,20 +3,9 @@ provider:
 { lib, ... }:
 
 let
-  inherit (lib) mkOption types;
+  inherit (lib) types;
   orch = import ./types.nix { inherit lib; };
-
-  maybe =
-    type: description:
-    mkOption {
-      type = types.nullOr type;
-      default = null;
-      inherit description;
-    };
-  with' =
-    default: type: description:
-    mkOption { inherit type default description; };
-  needed = type: description: mkOption { inherit type description; };
+  inherit (import ./declare.nix { inherit lib; }) maybe with' needed;
 
   defaults = {
     domain = maybe orch.domain "The domain of nodes.";

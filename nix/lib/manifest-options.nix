@@ -5,20 +5,7 @@
 let
   inherit (lib) mkOption types;
   orch = import ./types.nix { inherit lib; };
-
-  maybe =
-    type: description:
-    mkOption {
-      type = types.nullOr type;
-      default = null;
-      inherit description;
-    };
-
-  with' =
-    default: type: description:
-    mkOption { inherit type default description; };
-
-  needed = type: description: mkOption { inherit type description; };
+  inherit (import ./declare.nix { inherit lib; }) maybe with' needed;
 
   mode = types.enum [
     "push"

@@ -26,6 +26,12 @@ let
     noun:
     word noun 63 "[a-z][a-z0-9-]*"
       "lower-case letters, digits and `-`, first a letter, at most 63 characters";
+
+  isMention =
+    value:
+    builtins.isString value
+    && builtins.stringLength value <= 4096
+    && builtins.match "secret:[][A-Za-z0-9#./_@\"'-]+" value != null;
 in
 rec {
   nodeName = name "node name";
@@ -71,17 +77,11 @@ rec {
     name = "mention of a secret";
     description = "mention of a secret (`secret:<file>#<path>` or `secret:<name>`)";
     check = _: true;
+    # Each is looked at before they are compared, since what says that two differ shows both.
     merge =
       loc: defs:
-      let
-        text = lib.mergeEqualOption loc defs;
-        fits =
-          builtins.isString text
-          && builtins.stringLength text <= 4096
-          && builtins.match "secret:[][A-Za-z0-9#./_@\"'-]+" text != null;
-      in
-      if builtins.all (def: builtins.isString def.value) defs && fits then
-        text
+      if builtins.all (def: isMention def.value) defs then
+        lib.mergeEqualOption loc defs
       else
         throw "`${lib.showOption loc}`: a secret is mentioned as `secret:<file>#<path>` or `secret:<name>`, never written here";
   };

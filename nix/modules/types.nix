@@ -32,9 +32,8 @@ in
       descriptionClass = "noun";
     };
 
-  # What a secret is called in a site, in the stead of its value.
-  mention = types.strMatching "secret:.+" // {
-    description = "mention of a secret, such as `secret:server-key`";
+  # What a secret is called in a site, in the stead of its value. The library's own: a refusal must not show what may be the value.
+  mention = (import ../lib/types.nix { inherit lib; }).secretRef // {
     descriptionClass = "noun";
   };
 

@@ -106,9 +106,9 @@ in
         false
       ];
     };
-    "without a platform it is this machine's" = {
+    "without a platform it is this machine's, and none where nothing may be known of this machine" = {
       is = (one "m.bare@h").system;
-      wanted = builtins.currentSystem;
+      wanted = builtins.currentSystem or null;
     };
     "the same node is the same system, however its module is written" = {
       is =

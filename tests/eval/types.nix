@@ -1,5 +1,10 @@
-# Types refuse what orch's own reader refuses, with the rule in the refusal. They need the `lib` of a nixpkgs alone.
-{ lib, library, ... }:
+# Types refuse what orch's own reader refuses, with the rule in the refusal. They need the `lib` of a nixpkgs, and of its packages none.
+{
+  lib,
+  library,
+  nixpkgs,
+  ...
+}:
 
 let
   orch = import library { inherit lib; };
@@ -29,6 +34,13 @@ let
     api_token = "secret:father-api-token";
     datastore = "local-zfs";
   };
+
+  # Of the module for servers, where a mention is an option too.
+  signingKey =
+    value:
+    ((import ../modules/harness.nix { inherit lib nixpkgs; }).evaluate {
+      services.orchestrator.settings.server.signing_keys.a = value;
+    }).services.orchestrator.settings.server.signing_keys.a;
 
   # Good ones first; nothing else may be taken.
   word = type: good: bad: {
@@ -202,6 +214,10 @@ in
       is = (host (proxmox // { api_token = "secret:secrets/api.yaml#a[\"b\"].c"; })).api_token;
       wanted = "secret:secrets/api.yaml#a[\"b\"].c";
     };
+    "so does that of a signing key" = {
+      is = signingKey "secret:server-key";
+      wanted = "secret:server-key";
+    };
   };
 
   refusals = {
@@ -271,6 +287,24 @@ in
     "a literal secret" = {
       value = host (proxmox // { api_token = literal; });
       words = "`api_token`: a secret is mentioned as `secret:<file>#<path>` or `secret:<name>`, never written here";
+      without = "hunter2";
+    };
+    "a literal secret beside a mention" = {
+      value = host (
+        proxmox
+        // {
+          api_token = lib.mkMerge [
+            "secret:father-api-token"
+            literal
+          ];
+        }
+      );
+      words = "never written here";
+      without = "hunter2";
+    };
+    "a literal signing key" = {
+      value = signingKey literal;
+      words = "never written here";
       without = "hunter2";
     };
   };

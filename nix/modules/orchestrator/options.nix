@@ -60,9 +60,10 @@ in
 
     package = mkOption {
       type = types.package;
-      # Not by `pkgs.orch`: the module must work without the overlay, and a package of that name may come from elsewhere.
+      # Not by `pkgs.orch`: the module must work without the overlay, and a package of that name may come from elsewhere. Nor with a
+      # program for nodes: a server brings none, and a static one takes a second nixpkgs.
       default = pkgs.callPackage ../../package.nix { };
-      defaultText = literalExpression "orch.packages.\${system}.orch";
+      defaultText = literalExpression "orch.packages.\${system}.orch.override { nodeProgram = null; }";
       example = literalExpression "pkgs.orch";
       description = "The package that `orch` is taken from.";
     };

@@ -10,8 +10,14 @@ let
         name = "nixos-system-${node.name}";
         system = builtins.currentSystem;
         builder = "/bin/sh";
-        args = [ "-c" "echo \"$said\" > $out" ];
-        said = builtins.toJSON { inherit said; inherit (node) config; };
+        args = [
+          "-c"
+          "echo \"$said\" > $out"
+        ];
+        said = builtins.toJSON {
+          inherit said;
+          inherit (node) config;
+        };
       };
     in
     {
