@@ -227,13 +227,10 @@ impl Reach {
         observe(&self.ground.places, LOOK).await
     }
 
-    /// Looks as a goal needs it: `config` also asks the nodes themselves, since it mends what has drifted.
+    /// Looks as a goal needs it: the nodes themselves are asked too where it mends what has drifted.
     async fn look_for(&self, goal: &Goal, fleet: &Fleet) -> Result<Observed, Failure> {
         let observed = self.look().await;
-        if goal.verb != Verb::Config {
-            return Ok(observed);
-        }
-        Ok(minding_drift(fleet, &goal.only, &observed, &self.ground.doors, LOOK).await?)
+        Ok(minding_drift(fleet, goal, &observed, &self.ground.doors, LOOK).await?)
     }
 
     /// What is to be said of a plan before anything is touched: nothing of one that does nothing, and no caveats of one

@@ -4,10 +4,12 @@
 
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::fmt;
 
 use serde::{Deserialize, Serialize};
 
 use crate::files::Health;
+use crate::printable::printable;
 use crate::word::StorePath;
 
 /// What is asked of a node before anything is done to it. Asking changes nothing.
@@ -54,6 +56,13 @@ pub struct Lease {
     pub since: String,
     /// How many seconds it still holds where nobody renews it.
     pub seconds_left: u64,
+}
+
+/// Why somebody else cannot have it, wherever that is said.
+impl fmt::Display for Lease {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` has had it since {}", printable(&self.holder), printable(&self.since))
+    }
 }
 
 /// Asks for a node, or asks for it again; the same run may do so as often as it likes.

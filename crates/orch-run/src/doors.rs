@@ -90,7 +90,7 @@ pub fn picked<'f>(fleet: &'f Fleet, only: &Selection) -> Result<Vec<&'f Node>, P
 }
 
 /// Waits for all of them at once; the answers come in the order of the questions.
-pub(crate) async fn at_once<T: Send + 'static>(
+pub async fn at_once<T: Send + 'static>(
     questions: impl IntoIterator<Item = impl Future<Output = T> + Send + 'static>,
 ) -> Vec<Option<T>> {
     let mut asked = JoinSet::new();

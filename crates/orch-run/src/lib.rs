@@ -28,6 +28,7 @@ mod runs;
 mod state_dir;
 pub mod status;
 mod system;
+mod tenure;
 pub mod told;
 mod transport;
 pub mod treasury;
@@ -39,7 +40,7 @@ pub mod conformance;
 #[cfg(feature = "memory")]
 pub mod memory;
 
-pub use doors::{Doors, Presence, picked};
+pub use doors::{Doors, Presence, at_once, picked};
 pub use driver::Driver;
 pub use execute::{ExecOutcome, Execution, NodeExecution};
 pub use journal::{Entry, Ill, JournalFileError, RunId, RunJournal, StepValue};

@@ -61,7 +61,7 @@ fn won(ended: &Outcome) -> bool {
         return true;
     }
     let text = &ended.stdout;
-    let is_told = (text.contains("it is in use by ") && text.contains(" since "))
+    let is_told = text.contains(" has had it since ")
         || (text.contains("it was changed meanwhile by run ") && text.contains("run again"));
     assert!(is_told, "it ended with {} and did not say why:\n{text}\n{}", ended.code, ended.stderr);
     assert!(!text.contains("\"status\": \"changed\""), "who is refused touches nothing: {text}");

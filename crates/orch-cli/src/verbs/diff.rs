@@ -11,7 +11,7 @@ use orch_model::{Config, HostName, Identity, Node, Problem, ResourceReport, Stor
 use orch_nix::{Changes, changes};
 use orch_plan::Observed;
 use orch_providers::rollout::Systems;
-use orch_run::{Door, ExitCode, Presence, Progress, Target, picked};
+use orch_run::{Door, ExitCode, Presence, Progress, Target, TransportError, at_once, picked};
 use serde::Serialize;
 
 use crate::args::{Cli, DiffArgs, Placement};
@@ -19,9 +19,7 @@ use crate::failure::Failure;
 use crate::output::{self, Output};
 use crate::runtime::block_on;
 use crate::scene::{Reach, Scene};
-
-/// How long a node may take to say what it is made of.
-const ANSWER: Duration = Duration::from_mins(2);
+use crate::verbs::status::DEADLINE;
 
 /// How long building a system may take.
 const BUILD: Duration = Duration::from_hours(2);
@@ -33,10 +31,16 @@ pub(crate) fn run(cli: &Cli, args: &DiffArgs, output: &Output) -> Result<ExitCod
     let reach = scene.reach().must_cover(&scene.hosts(&only)?)?;
     let report = block_on(reach.during(async {
         let observed = reach.look().await;
+        let picked = picked(&scene.fleet, &only)?;
+        let questions = picked.iter().map(|node| question(&scene, &reach, &observed, node));
+        let answers = at_once(questions.map(Question::answered)).await;
         let mut nodes = Vec::new();
         let mut inventories = Inventories { systems: scene.systems(), known: BTreeMap::new() };
-        for node in picked(&scene.fleet, &only)? {
-            let difference = difference(&scene, &reach, &observed, node, &mut inventories).await;
+        for (node, answer) in picked.iter().zip(answers) {
+            let difference = match answer.unwrap_or_else(lost) {
+                Answer::Known(difference) => difference,
+                Answer::Runs(running, wanted) => of_systems(running, wanted, &mut inventories).await,
+            };
             nodes.push(NodeDiff { identity: node.identity.clone(), difference });
         }
         Ok(DiffReport { exit_code: exit_code(&nodes), nodes })
@@ -112,62 +116,78 @@ impl Difference {
     }
 }
 
-async fn difference(
-    scene: &Scene,
-    reach: &Reach,
-    observed: &Observed,
-    node: &Node,
-    inventories: &mut Inventories,
-) -> Difference {
+/// What a node is to be asked, with all that it takes: every node is asked at the same time.
+enum Question {
+    /// Nothing: what would change is known, or that it cannot be.
+    None(Difference),
+    /// Something, by this door.
+    Of { door: Arc<dyn Door>, target: Target, config: Box<Config> },
+}
+
+/// What came of a question.
+enum Answer {
+    /// What would change.
+    Known(Difference),
+    /// What runs, and the system that is to run.
+    Runs(Inventory, StorePath),
+}
+
+fn question(scene: &Scene, reach: &Reach, observed: &Observed, node: &Node) -> Question {
     if let Some(why) = &node.unfit {
-        return Difference::unknown(why, "mend what Nix complains about");
+        return Question::None(Difference::unknown(why, "mend what Nix complains about"));
     }
-    let Some(config) = &node.config else { return Difference::Unconfigured };
+    let Some(config) = node.config.clone() else { return Question::None(Difference::Unconfigured) };
     let presence = Presence::of(&scene.fleet, &node.identity, observed);
     let host: &HostName = &node.identity.host;
-    let found = presence.target(node).zip(reach.ground.doors.get(host));
+    let found = presence.target(node).zip(reach.ground.doors.get(host).cloned());
     let Some((target, door)) = found else {
-        return Difference::unknown(
-            format!("it {}", presence.why_not()),
-            "`orch create` makes and starts what is not there",
-        );
+        let hint = "`orch create` makes and starts what is not there";
+        return Question::None(Difference::unknown(format!("it {}", presence.why_not()), hint));
     };
-    match config.system() {
-        Some(system) => of_systems(&**door, &target, system, inventories).await,
-        None => of_resources(&**door, &target, config).await,
+    Question::Of { door, target, config: Box::new(config) }
+}
+
+impl Question {
+    async fn answered(self) -> Answer {
+        let (door, target, config) = match self {
+            Self::None(difference) => return Answer::Known(difference),
+            Self::Of { door, target, config } => (door, target, config),
+        };
+        let answer = match config.system() {
+            Some(system) => {
+                in_time(door.inventory(&target)).await.map(|running| Answer::Runs(running, system.clone()))
+            }
+            None => in_time(door.inspect(&target, &config)).await.map(|seen| {
+                let differs = seen.resources.into_iter().filter(|resource| resource.changed).collect();
+                Answer::Known(Difference::Resources { differs })
+            }),
+        };
+        answer.unwrap_or_else(Answer::Known)
     }
 }
 
-async fn of_systems(
-    door: &dyn Door,
-    target: &Target,
-    system: &StorePath,
-    inventories: &mut Inventories,
-) -> Difference {
-    let running = match tokio::time::timeout(ANSWER, door.inventory(target)).await {
-        Ok(Ok(running)) => running,
-        Ok(Err(error)) => return Difference::unknown(&error, error.hint()),
+/// What a node says within its time; what is to be told of it where it says nothing.
+async fn in_time<T>(asked: impl Future<Output = Result<T, TransportError>>) -> Result<T, Difference> {
+    match tokio::time::timeout(DEADLINE, asked).await {
+        Ok(answer) => answer.map_err(|error| Difference::unknown(&error, error.hint())),
         Err(_) => {
-            return Difference::unknown(format!("it said nothing within {ANSWER:?}"), "see what it is doing");
+            Err(Difference::unknown(format!("it said nothing within {DEADLINE:?}"), "see what it is doing"))
         }
-    };
-    match inventories.of(system).await {
-        Ok(wanted) => {
-            let changes = Box::new(changes(&running, &wanted));
-            Difference::System { running: running.system, wanted: system.clone(), changes }
+    }
+}
+
+fn lost() -> Answer {
+    let hint = "run it again, and tell the makers of orch";
+    Answer::Known(Difference::unknown("whoever asked it stopped without an answer", hint))
+}
+
+async fn of_systems(running: Inventory, wanted: StorePath, inventories: &mut Inventories) -> Difference {
+    match inventories.of(&wanted).await {
+        Ok(inventory) => {
+            let changes = Box::new(changes(&running, &inventory));
+            Difference::System { running: running.system, wanted, changes }
         }
         Err(why) => Difference::unknown(why, "mend what Nix complains about"),
-    }
-}
-
-async fn of_resources(door: &dyn Door, target: &Target, config: &Config) -> Difference {
-    match tokio::time::timeout(ANSWER, door.inspect(target, config)).await {
-        Ok(Ok(inspection)) => {
-            let differs = inspection.resources.into_iter().filter(|resource| resource.changed).collect();
-            Difference::Resources { differs }
-        }
-        Ok(Err(error)) => Difference::unknown(&error, error.hint()),
-        Err(_) => Difference::unknown(format!("it said nothing within {ANSWER:?}"), "see what it is doing"),
     }
 }
 

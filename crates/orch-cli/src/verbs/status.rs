@@ -18,7 +18,7 @@ use crate::verbs::orphans;
 const WHICH: &str = "name one with -M; --orphans looks for what no manifest wants";
 
 /// How long a node may take to say what it is.
-const DEADLINE: Duration = Duration::from_secs(30);
+pub(crate) const DEADLINE: Duration = Duration::from_secs(30);
 
 pub(crate) fn run(cli: &Cli, args: &StatusArgs, output: &Output) -> Result<ExitCode, Failure> {
     if args.orphans {

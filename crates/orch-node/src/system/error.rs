@@ -3,6 +3,7 @@
 use std::io;
 use std::path::Path;
 
+use orch_model::system::Lease;
 use thiserror::Error;
 
 use crate::error::ApplyError;
@@ -27,15 +28,8 @@ pub(crate) enum SystemError {
     #[error("there is no `{0}` here")]
     NoNix(&'static str),
     /// Somebody has the node to themselves.
-    #[error("the node belongs to `{holder}` since {since}, for {seconds_left} s more")]
-    Leased {
-        /// Who.
-        holder: String,
-        /// Since when.
-        since: String,
-        /// For how long.
-        seconds_left: u64,
-    },
+    #[error("{0}")]
+    Leased(Lease),
     /// Who had the node to themselves has it no more.
     #[error("the node does not belong to run `{0}` any more")]
     Lost(String),
@@ -95,9 +89,7 @@ impl SystemError {
         match self {
             Self::File { .. } | Self::Node(_) | Self::Wrong(_) => None,
             Self::NoNix(_) => Some("install Nix on the node, or begin with an image that has it"),
-            Self::Leased { .. } => {
-                Some("wait until that run is over; a lease that nobody renews ends by itself")
-            }
+            Self::Leased(_) => Some("wait until that run is over; a lease that nobody renews ends by itself"),
             Self::Lost(_) => Some("run again: its lease ended because nobody renewed it in time"),
             Self::Busy { .. } => Some("wait until it has ended; `orch-node system look` says how far it is"),
             Self::NotASystem(_) => Some("copy the whole closure of a NixOS system first"),

@@ -86,9 +86,7 @@ pub(super) fn release(places: &Places, run: &str) -> Result<(), SystemError> {
 /// Refuses where another run has the node.
 pub(super) fn check(places: &Places, run: &str) -> Result<(), SystemError> {
     match current(places) {
-        Some(Lease { holder, run: other, since, seconds_left }) if other != run => {
-            Err(SystemError::Leased { holder, since, seconds_left })
-        }
+        Some(lease) if lease.run != run => Err(SystemError::Leased(lease)),
         _ => Ok(()),
     }
 }

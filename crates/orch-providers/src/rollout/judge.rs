@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use orch_model::system::{Lease, RolloutPhase, RolloutRecord, SwitchAnswer, SystemView};
+use orch_model::system::{RolloutPhase, RolloutRecord, SwitchAnswer, SystemView};
 use orch_model::{Identity, StorePath};
 use orch_nix::Member;
 use orch_run::TransportError;
@@ -44,10 +44,8 @@ pub(super) fn preflight(view: &SystemView, wanted: &Wanted<'_>) -> Result<(), St
     if let Some(platform) = wanted.platform.filter(|platform| *platform != view.platform) {
         return Err(format!("its system is for `{platform}`, and it is `{}`", shown(&view.platform)));
     }
-    if let Some(Lease { holder, run, since, .. }) =
-        view.lease.as_ref().filter(|lease| lease.run != wanted.run)
-    {
-        return Err(format!("{} has it since {} (run {})", shown(holder), shown(since), shown(run)));
+    if let Some(lease) = view.lease.as_ref().filter(|lease| lease.run != wanted.run) {
+        return Err(lease.to_string());
     }
     if let Some(record) = under_way(view, wanted.run) {
         return Err(format!(

@@ -156,6 +156,8 @@ impl Rollout<'_> {
         let order = self.order(system);
         self.has_time(&order)?;
         self.say("switching");
+        // Building and copying take long, and the run may have lost the node meanwhile.
+        self.permit.holds(&self.target.identity).map_err(|why| self.failed(why, Vec::new()))?;
         let answer: SwitchAnswer =
             self.asking(node).about(&["system", "switch"], &order, self.settings.limits.answer).await?;
         let answer =
@@ -180,7 +182,7 @@ impl Rollout<'_> {
         SwitchOrder {
             id: id(self.permit, self.target),
             run: self.permit.claim().to_owned(),
-            leased: false,
+            leased: self.permit.holds(&self.target.identity).unwrap_or(true),
             system: system.clone(),
             health: self.what.config.role.health.clone(),
             reboot: self.permit.allows_reboots(),

@@ -36,18 +36,27 @@ impl Systems {
         change(self.0.lock().expect("nobody panics while holding this").entry(uuid).or_default())
     }
 
-    /// Moves a machine to the system of its configuration, unless another has it. `applied` is what it had before.
+    /// Whether a machine runs the system of a configuration, where that has one.
+    pub(super) fn runs(&self, uuid: Uuid, config: &Config) -> bool {
+        config.system().is_none_or(|system| self.on(uuid, |machine| machine.running.as_ref() == Some(system)))
+    }
+
+    /// Moves a machine to the system of its configuration, unless another has it, or nobody where the run says that it has it.
+    /// `applied` is what it had before.
     pub(super) fn move_to(
         &self,
-        uuid: Uuid,
+        target: &Target,
         config: &Config,
         applied: Applied,
         permit: &Permit,
     ) -> Result<(), String> {
         let Some(system) = config.system() else { return Ok(()) };
-        self.on(uuid, |machine| {
-            if let Some(lease) = machine.lease().filter(|lease| lease.run != permit.claim()) {
-                return Err(format!("it is in use by {}", lease.holder));
+        let is_leased = permit.holds(&target.identity)?;
+        self.on(target.uuid, |machine| {
+            match machine.lease() {
+                Some(lease) if lease.run != permit.claim() => return Err(lease.to_string()),
+                None if is_leased => return Err("it is not this run's any more".to_owned()),
+                Some(_) | None => {}
             }
             let before = machine.running.replace(system.clone());
             machine.before = Some((before, applied));
@@ -88,8 +97,26 @@ impl System {
             free: u64::MAX,
             substitutes: false,
             lease: self.lease(),
-            rollout: None,
+            rollout: self.rollout(),
         }
+    }
+
+    /// The last rollout, which was of the run that moved it.
+    fn rollout(&self) -> Option<RolloutRecord> {
+        let previous = self.before.as_ref()?.0.as_ref().map(ToString::to_string);
+        let run = self.moved_by.clone()?;
+        Some(RolloutRecord {
+            id: run.clone(),
+            run,
+            system: self.running.clone()?,
+            previous_default: previous.clone(),
+            previous,
+            phase: RolloutPhase::Permanent,
+            why: None,
+            evidence: Vec::new(),
+            reboot_needed: Vec::new(),
+            since: Timestamp::now().to_string(),
+        })
     }
 }
 
@@ -160,21 +187,9 @@ impl Reverter for MemoryProvider {
             .on(target.uuid, |machine| {
                 let is_ours = machine.moved_by.as_deref() == Some(permit.claim());
                 let (before, applied) = machine.before.clone().filter(|_| is_ours)?;
-                let system = machine.running.clone()?;
-                machine.running.clone_from(&before);
-                let previous = before.map(|system| system.to_string());
-                let record = RolloutRecord {
-                    id: permit.claim().to_owned(),
-                    run: permit.claim().to_owned(),
-                    system,
-                    previous_default: previous.clone(),
-                    previous,
-                    phase: RolloutPhase::RolledBack,
-                    why: Some("asked for".to_owned()),
-                    evidence: Vec::new(),
-                    reboot_needed: Vec::new(),
-                    since: Timestamp::now().to_string(),
-                };
+                let why = Some("asked for".to_owned());
+                let record = RolloutRecord { phase: RolloutPhase::RolledBack, why, ..machine.rollout()? };
+                machine.running = before;
                 let view = machine.view();
                 Some((SwitchAnswer { record, view, watched: false, unhealthy: Vec::new() }, applied))
             })

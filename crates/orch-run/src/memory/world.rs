@@ -303,10 +303,10 @@ impl Transport for MemoryProvider {
         if machine.state != MachineState::Running {
             return Err(failed("it does not run"));
         }
-        if machine.applied == wanted {
+        if machine.applied == wanted && self.systems.runs(target.uuid, config) {
             return Ok(Configured { changed: false, notes: Vec::new(), keys });
         }
-        self.systems.move_to(target.uuid, config, machine.applied, permit).map_err(|why| failed(&why))?;
+        self.systems.move_to(target, config, machine.applied, permit).map_err(|why| failed(&why))?;
         let applied = self.applied_by_hand(target.uuid, wanted);
         applied.map_err(|error| failed(&error.to_string()))?;
         Ok(Configured { changed: true, notes: Vec::new(), keys })

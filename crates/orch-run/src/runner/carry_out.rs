@@ -1,7 +1,7 @@
 //! One step: the mark, the effect within its time, the fresh look.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -12,7 +12,6 @@ use orch_model::{Config, Identity, Mode, SiteName, SpecName, Timeouts};
 use orch_plan::{Action, HostView, NodePlan, Plan, confirm};
 use uuid::Uuid;
 
-use super::lease::Tenure;
 use super::pull::Pull;
 use super::step_error::StepError;
 use super::{Means, Patience, Watch};
@@ -41,8 +40,6 @@ pub(crate) struct Work {
     watch: Watch,
     /// The marks of machines that this run makes, or finishes making.
     marks: Mutex<BTreeMap<Identity, Mark>>,
-    /// The nodes that the run has to itself, once it does.
-    tenure: OnceLock<Arc<Tenure>>,
 }
 
 /// The mark of a machine that is not there, or not whole, when the run begins.
@@ -76,14 +73,7 @@ impl Work {
             patience: means.patience.clone(),
             watch: Arc::clone(&means.watch),
             marks: Mutex::default(),
-            tenure: OnceLock::new(),
         }
-    }
-
-    /// From now on, nothing is begun on a node that is no longer the run's alone.
-    pub(super) fn hold(&self, tenure: Arc<Tenure>) {
-        // A run asks for its nodes once.
-        let _ = self.tenure.set(tenure);
     }
 
     /// A node, for those who speak to it.
@@ -225,10 +215,7 @@ impl Work {
     ) -> Result<Configured, StepError> {
         let place = self.place(identity)?;
         if let Action::Configure { config, mode, machine } = action {
-            let objection = self.tenure.get().and_then(|held| held.objection(identity, self.patience.lease));
-            if let Some(why) = objection {
-                return Err(StepError::Unleased(why));
-            }
+            self.permit.holds(identity).map_err(StepError::Unleased)?;
             let target = self.target(identity, uuid, *mode);
             let mut notes = self.admit_known(&target, config).await?;
             if machine.is_some() {

@@ -4,14 +4,13 @@
 //! trust what it had: it begins nothing on a node whose lease it may have lost.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use orch_model::Identity;
 use orch_model::system::{LeaseAnswer, LeaseClaim, SystemView};
 use orch_plan::{NodePlan, Plan};
-use rustix::time::{ClockId, clock_gettime};
 use tokio::task::JoinHandle;
 
 use super::carry_out::Work;
@@ -19,6 +18,7 @@ use crate::caller;
 use crate::doors::at_once;
 use crate::journal::Entry;
 use crate::system::Leaser;
+use crate::tenure::{Tenancy, held_by, now};
 use crate::transport::{Target, TransportError};
 
 /// What to try where another run has a node.
@@ -35,52 +35,7 @@ pub(super) enum Asked {
 
 /// The nodes that a run has to itself.
 pub(super) struct Leases {
-    tenure: Arc<Tenure>,
     renewal: Option<JoinHandle<()>>,
-}
-
-/// What is known of the leases of a run.
-#[derive(Default)]
-pub(super) struct Tenure {
-    nodes: Mutex<BTreeMap<Identity, Tenancy>>,
-}
-
-/// What is known of one lease.
-#[derive(Clone)]
-enum Tenancy {
-    /// It was granted, last at this time after the boot of this machine.
-    Held { since: Option<String>, renewed: Duration },
-    /// It was granted, and is not any more.
-    Lost(String),
-    /// It could not even be asked for.
-    Never(String),
-}
-
-impl Tenure {
-    /// Why nothing may be begun on a node, if so.
-    pub(super) fn objection(&self, node: &Identity, lasts: Duration) -> Option<String> {
-        let nodes = self.nodes.lock().expect("nobody panics while holding this");
-        match nodes.get(node)? {
-            Tenancy::Held { renewed, .. } => {
-                let is_over = now().saturating_sub(*renewed) > lasts;
-                is_over.then(|| "this run was held up for so long that another may have it by now".to_owned())
-            }
-            Tenancy::Lost(why) | Tenancy::Never(why) => Some(why.clone()),
-        }
-    }
-
-    fn set(&self, node: &Identity, tenancy: Tenancy) {
-        self.nodes.lock().expect("nobody panics while holding this").insert(node.clone(), tenancy);
-    }
-
-    fn get(&self, node: &Identity) -> Option<Tenancy> {
-        self.nodes.lock().expect("nobody panics while holding this").get(node).cloned()
-    }
-}
-
-/// The time since this machine was started, which also passes while it sleeps.
-fn now() -> Duration {
-    Duration::try_from(clock_gettime(ClockId::Boottime)).unwrap_or_default()
 }
 
 /// One node that a run needs to itself.
@@ -94,16 +49,21 @@ struct Wanted {
 /// time, then the others at once. Whatever was granted is given back where one is refused.
 pub(super) async fn ask(plan: &Plan, work: &Arc<Work>) -> Asked {
     let wanted = wanted(plan, work);
-    let claim = LeaseClaim {
-        holder: caller::name(),
-        run: work.permit.claim().to_owned(),
-        seconds: whole_seconds(work.patience().lease),
-    };
+    let claim = claim(work);
+    let tenure = work.permit.tenure();
+    tenure.clear();
+    for Wanted { target, .. } in &wanted {
+        // Whatever comes of asking: a node that was to be asked for is not begun with before it is granted.
+        tenure.set(&target.identity, Tenancy::Never("it was not asked for".to_owned()));
+    }
+    // What is granted first must hold until the last has answered.
+    let renewal =
+        (!wanted.is_empty()).then(|| tokio::spawn(renew(Arc::clone(work), wanted.clone(), claim.clone())));
+    let leases = Leases { renewal };
     let answers = answers(work, &wanted, &claim).await;
-    let tenure = Arc::new(Tenure::default());
-    let refused = judge(plan, &wanted, answers, &tenure);
+    let refused = judge(plan, &wanted, answers);
     if may_not_begin(plan, &refused) {
-        give_back(work, &wanted, &tenure).await;
+        leases.give_back(&wanted, work).await;
         return Asked::Refused(refused.into_iter().map(|(node, denial)| (node, denial.words())).collect());
     }
     for (node, denial) in refused {
@@ -116,9 +76,16 @@ pub(super) async fn ask(plan: &Plan, work: &Arc<Work>) -> Asked {
         // A lease needs no trace to end; a journal that cannot be written stops the engine by itself.
         let _ = work.journal().append(entry).await;
     }
-    let renewal = (!wanted.is_empty())
-        .then(|| tokio::spawn(renew(Arc::clone(work), wanted, claim, Arc::clone(&tenure))));
-    Asked::Granted(Leases { tenure, renewal })
+    Asked::Granted(leases)
+}
+
+/// What a run asks its nodes with.
+pub(super) fn claim(work: &Work) -> LeaseClaim {
+    LeaseClaim {
+        holder: caller::name(),
+        run: work.permit.claim().to_owned(),
+        seconds: whole_seconds(work.patience().lease),
+    }
 }
 
 /// What each node said, in their order, as far as they were asked: after a refusal the others are left in peace.
@@ -152,18 +119,37 @@ async fn answers(
 }
 
 impl Leases {
-    pub(super) fn tenure(&self) -> Arc<Tenure> {
-        Arc::clone(&self.tenure)
+    /// Gives everything back, and writes that down.
+    pub(super) async fn end(self, plan: &Plan, work: &Arc<Work>) {
+        if self.renewal.is_some() {
+            let untold = self.give_back(&wanted(plan, work), work).await;
+            let _ = work.journal().append(Entry::Released { at: Timestamp::now(), untold }).await;
+        }
     }
 
-    /// Gives everything back.
-    pub(super) async fn end(self, plan: &Plan, work: &Arc<Work>) {
-        let Some(renewal) = self.renewal else { return };
-        renewal.abort();
-        // Nothing is asked for any more once this has ended.
-        let _ = renewal.await;
-        let untold = give_back(work, &wanted(plan, work), &self.tenure).await;
-        let _ = work.journal().append(Entry::Released { at: Timestamp::now(), untold }).await;
+    /// Gives back what is held. Those that could not be told are free when their time is over.
+    async fn give_back(self, wanted: &[Wanted], work: &Arc<Work>) -> Vec<Identity> {
+        if let Some(renewal) = self.renewal {
+            renewal.abort();
+            // Nothing is asked for any more once this has ended.
+            let _ = renewal.await;
+        }
+        let tenure = work.permit.tenure();
+        let is_held = |wanted: &&Wanted| {
+            matches!(tenure.get(&wanted.target.identity), Some(Tenancy::Held { .. } | Tenancy::Lost(_)))
+        };
+        let held: Vec<Wanted> = wanted.iter().filter(is_held).cloned().collect();
+        tenure.clear();
+        let farewells = held.iter().cloned().map(|wanted| {
+            let work = Arc::clone(work);
+            async move {
+                let told = wanted.leaser.release(&wanted.target, work.permit.claim());
+                tokio::time::timeout(work.patience().look, told).await.is_ok_and(|told| told.is_ok())
+            }
+        });
+        let told = at_once(farewells).await;
+        let untold = held.iter().zip(told).filter(|(_, told)| *told != Some(true));
+        untold.map(|(wanted, _)| wanted.target.identity.clone()).collect()
     }
 }
 
@@ -198,14 +184,21 @@ fn wanted(plan: &Plan, work: &Work) -> Vec<Wanted> {
     wanted
 }
 
+/// Asks one node, and notes where it is granted.
 async fn one(work: &Work, wanted: &Wanted, claim: &LeaseClaim) -> Result<LeaseAnswer, Denial> {
     let patience = work.patience();
     let mut wait = patience.first_wait;
     let mut tries = 0;
     loop {
+        // Counted from before the question: the node counts from when it hears it, which is later.
+        let until = now() + patience.lease;
         let asked = wanted.leaser.lease(&wanted.target, claim, &work.permit);
         let error = match tokio::time::timeout(patience.look, asked).await {
-            Ok(Ok(answer)) if answer.granted => return Ok(answer),
+            Ok(Ok(answer)) if answer.granted => {
+                let since = answer.view.lease.as_ref().map(|lease| lease.since.clone());
+                work.permit.tenure().set(&wanted.target.identity, Tenancy::Held { since, until });
+                return Ok(answer);
+            }
             Ok(Ok(answer)) => return Err(Denial::Taken(held_by(&answer.view))),
             Ok(Err(error)) if !error.is_passing() || tries == patience.retries => error,
             Ok(Err(_)) => {
@@ -224,39 +217,24 @@ async fn one(work: &Work, wanted: &Wanted, claim: &LeaseClaim) -> Result<LeaseAn
     }
 }
 
-fn held_by(view: &SystemView) -> String {
-    match &view.lease {
-        Some(lease) => format!("it is in use by {} (run {}) since {}", lease.holder, lease.run, lease.since),
-        None => "it is in use, and does not say by whom".to_owned(),
-    }
-}
-
-/// Notes what was granted, and gives what was not. A node of which the plan said that nothing is to be done must still run what the
-/// plan saw: another run may have moved it since.
+/// What was not granted, and why. A node of which the plan said that nothing is to be done must still run what the plan saw:
+/// another run may have moved it since.
 fn judge(
     plan: &Plan,
     wanted: &[Wanted],
     answers: Vec<Result<LeaseAnswer, Denial>>,
-    tenure: &Tenure,
 ) -> BTreeMap<Identity, Denial> {
     let nodes: BTreeMap<&Identity, &NodePlan> =
         plan.nodes.iter().map(|node| (&node.identity, node)).collect();
-    let mut refused = BTreeMap::new();
-    for (wanted, answer) in wanted.iter().zip(answers) {
+    let denials = wanted.iter().zip(answers).filter_map(|(wanted, answer)| {
         let identity = &wanted.target.identity;
         let denial = match answer {
-            Err(denial) => Some(denial),
-            Ok(answer) => {
-                let since = answer.view.lease.as_ref().map(|lease| lease.since.clone());
-                tenure.set(identity, Tenancy::Held { since, renewed: now() });
-                nodes.get(identity).and_then(|node| moved_meanwhile(node, &answer.view))
-            }
+            Err(denial) => denial,
+            Ok(answer) => moved_meanwhile(nodes.get(identity)?, &answer.view)?,
         };
-        if let Some(denial) = denial {
-            refused.insert(identity.clone(), denial);
-        }
-    }
-    refused
+        Some((identity.clone(), denial))
+    });
+    denials.collect()
 }
 
 fn moved_meanwhile(node: &NodePlan, view: &SystemView) -> Option<Denial> {
@@ -282,56 +260,28 @@ fn may_not_begin(plan: &Plan, refused: &BTreeMap<Identity, Denial>) -> bool {
     refused.values().any(is_taken) || refused.len() > may_fail
 }
 
-/// Gives back what is held. Those that could not be told are free when their time is over.
-async fn give_back(work: &Arc<Work>, wanted: &[Wanted], tenure: &Tenure) -> Vec<Identity> {
-    let is_held = |wanted: &&Wanted| {
-        matches!(tenure.get(&wanted.target.identity), Some(Tenancy::Held { .. } | Tenancy::Lost(_)))
-    };
-    let held: Vec<Wanted> = wanted.iter().filter(is_held).cloned().collect();
-    let farewells = held.iter().cloned().map(|wanted| {
-        let work = Arc::clone(work);
-        async move {
-            let told = wanted.leaser.release(&wanted.target, work.permit.claim());
-            tokio::time::timeout(work.patience().look, told).await.is_ok_and(|told| told.is_ok())
-        }
-    });
-    let told = at_once(farewells).await;
-    let untold = held.iter().zip(told).filter(|(_, told)| *told != Some(true));
-    untold.map(|(wanted, _)| wanted.target.identity.clone()).collect()
-}
-
 /// Asks for the nodes again, three times in the time that a lease lasts.
-async fn renew(work: Arc<Work>, wanted: Vec<Wanted>, claim: LeaseClaim, tenure: Arc<Tenure>) {
+async fn renew(work: Arc<Work>, wanted: Vec<Wanted>, claim: LeaseClaim) {
     let every = work.patience().lease / 3;
     loop {
         tokio::time::sleep(every).await;
         let questions = wanted.iter().cloned().map(|wanted| {
-            let (work, claim, tenure) = (Arc::clone(&work), claim.clone(), Arc::clone(&tenure));
-            async move { renew_one(&work, &wanted, &claim, &tenure, every).await }
+            let (work, claim) = (Arc::clone(&work), claim.clone());
+            async move { renew_one(&work, &wanted, &claim, every).await }
         });
         at_once(questions).await;
     }
 }
 
-async fn renew_one(work: &Work, wanted: &Wanted, claim: &LeaseClaim, tenure: &Tenure, within: Duration) {
-    let identity = &wanted.target.identity;
-    let Some(Tenancy::Held { since, .. }) = tenure.get(identity) else { return };
-    // Counted from before the question: the node counts from when it hears it, which is later.
-    let renewed = now();
+/// Asks for a node again, also for one that was lost: whoever has it then keeps others from it, and begins nothing itself.
+async fn renew_one(work: &Work, wanted: &Wanted, claim: &LeaseClaim, within: Duration) {
+    let (identity, tenure) = (&wanted.target.identity, work.permit.tenure());
+    let Some(before @ (Tenancy::Held { .. } | Tenancy::Lost(_))) = tenure.get(identity) else { return };
+    let until = now() + work.patience().lease;
     let asked = wanted.leaser.lease(&wanted.target, claim, &work.permit);
-    match tokio::time::timeout(within, asked).await {
-        Ok(Ok(answer)) if !answer.granted => tenure.set(identity, Tenancy::Lost(held_by(&answer.view))),
-        Ok(Ok(answer)) => {
-            let anew = answer.view.lease.map(|lease| lease.since);
-            let tenancy = if anew == since {
-                Tenancy::Held { since, renewed }
-            } else {
-                Tenancy::Lost("this run lost it for a while, and another may have changed it".to_owned())
-            };
-            tenure.set(identity, tenancy);
-        }
-        // It is asked again before its time is over, and not trusted after that.
-        Ok(Err(_)) | Err(_) => {}
+    // Where it does not answer, it is asked again before its time is over, and not trusted after that.
+    if let Ok(Ok(answer)) = tokio::time::timeout(within, asked).await {
+        tenure.set(identity, before.renewed(answer, claim, until));
     }
 }
 

@@ -154,13 +154,12 @@ async fn under_leases(plan: &Plan, steps: &[Step<'_>], work: &Arc<Work>, means: 
             return outcomes;
         }
     };
-    work.hold(leases.tenure());
     let tally = plan.stages.as_ref().map(Tally::of);
     let outcomes = engine(plan, steps, work, means, tally.as_ref()).await;
     close(&work.journal(), &outcomes).await;
     if calls_for_return(plan, &outcomes, tally.as_deref()) {
         let moved = revert::moved(plan, steps, &outcomes.tasks, work);
-        revert::take_back(plan, work, &moved, &control, hooks).await;
+        revert::take_back(plan, work, moved, &control, hooks).await;
     }
     leases.end(plan, work).await;
     outcomes

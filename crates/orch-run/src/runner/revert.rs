@@ -10,28 +10,40 @@ use orch_model::system::{RolloutPhase, SwitchAnswer};
 use orch_plan::{Action, Plan};
 
 use super::carry_out::Work;
+use super::lease;
 use super::rollback::unless_cancelled;
 use super::step_error::StepError;
 use super::steps::Step;
 use crate::journal::{Entry, StepValue};
 use crate::transport::Target;
 
-/// The nodes that this run moved to another system, as its steps ended.
+/// A node that this run moved to another system, or began to.
+pub(super) struct Moved {
+    target: Target,
+    /// Whether its step said so; one that failed may have moved it all the same.
+    is_told: bool,
+}
+
+/// The nodes that this run began to move to another system, as its steps ended.
 pub(super) fn moved(
     plan: &Plan,
     steps: &[Step<'_>],
     tasks: &[Arc<TaskReport<StepValue>>],
     work: &Work,
-) -> BTreeMap<Identity, Target> {
-    let changed: BTreeMap<&str, bool> =
-        tasks.iter().map(|task| (&*task.name, task.status == Status::Changed)).collect();
-    let moved = steps.iter().filter(|step| changed.get(step.name.as_str()) == Some(&true));
-    let moved = moved.filter_map(|step| {
+) -> BTreeMap<Identity, Moved> {
+    let begun =
+        |task: &&Arc<TaskReport<StepValue>>| task.status == Status::Changed || task.status.is_failed();
+    let begun: BTreeMap<&str, bool> =
+        tasks.iter().filter(begun).map(|task| (&*task.name, task.status == Status::Changed)).collect();
+    let moved = steps.iter().filter_map(|step| {
+        let is_told = *begun.get(step.name.as_str())?;
         let Some(Action::Configure { machine: Some(machine), config, mode }) = step.action else {
             return None;
         };
+        config.system()?;
         let identity = &plan.nodes[step.node()?].identity;
-        config.system().map(|_| (identity.clone(), work.target(identity, machine.uuid, *mode)))
+        let target = work.target(identity, machine.uuid, *mode);
+        Some((identity.clone(), Moved { target, is_told }))
     });
     moved.collect()
 }
@@ -42,18 +54,25 @@ pub(super) fn moved(
 pub(super) async fn take_back(
     plan: &Plan,
     work: &Arc<Work>,
-    moved: &BTreeMap<Identity, Target>,
+    moved: BTreeMap<Identity, Moved>,
     control: &Control,
     hooks: Arc<dyn Hooks<StepValue>>,
 ) {
     let mut tasks = orch_dag::Plan::new("going back").on_error(OnError::Continue);
     let mut dependents: Vec<Vec<TaskId>> = vec![Vec::new(); plan.nodes.len()];
+    let mut moved: BTreeMap<_, _> = moved.into_iter().map(|(node, moved)| (node, Arc::new(moved))).collect();
     for (place, node) in plan.nodes.iter().enumerate().rev() {
-        let Some(target) = moved.get(&node.identity).cloned() else { continue };
+        let Some(moved) = moved.remove(&node.identity) else { continue };
         let work = Arc::clone(work);
         let task = tasks.task(format!("{}/back", node.identity), move |_| {
-            let (work, target) = (Arc::clone(&work), target.clone());
-            async move { one_back(&work, &target).await }
+            let (work, moved) = (Arc::clone(&work), Arc::clone(&moved));
+            async move {
+                if moved.is_told || may_have_moved(&work, &moved.target).await {
+                    one_back(&work, &moved.target).await
+                } else {
+                    Ok(Outcome::unchanged().with(StepValue::default()))
+                }
+            }
         });
         task.after_all(std::mem::take(&mut dependents[place])).even_if_failed();
         let id = task.id();
@@ -72,6 +91,19 @@ pub(super) async fn take_back(
         if let Some(node) = identity {
             say(work, node, None, Some("the run was cut off before that".to_owned())).await;
         }
+    }
+}
+
+/// Whether a node was moved by this run, by its own word. One that cannot be asked may have been.
+async fn may_have_moved(work: &Work, target: &Target) -> bool {
+    let Ok(Some(leaser)) = work.place(&target.identity).map(|place| place.leaser.clone()) else {
+        return true;
+    };
+    let claim = lease::claim(work);
+    let asked = leaser.lease(target, &claim, &work.permit);
+    match tokio::time::timeout(work.patience().look, asked).await {
+        Ok(Ok(answer)) => answer.view.rollout.is_some_and(|rollout| rollout.run == claim.run),
+        Ok(Err(_)) | Err(_) => true,
     }
 }
 
@@ -105,7 +137,8 @@ fn not_back(answer: &SwitchAnswer) -> Option<String> {
         let (boots, before) = (named(&view.boot_default), named(&record.previous_default));
         return Some(format!("it runs {}, and boots {boots} and not {before}", named(&view.running)));
     }
-    let is_over = record.phase == RolloutPhase::RolledBack;
+    // One that can only be booted into was never gone over to.
+    let is_over = matches!(record.phase, RolloutPhase::RolledBack | RolloutPhase::NeedsReboot);
     (!is_over).then(|| format!("it says of itself that it is {:?}", record.phase).to_lowercase())
 }
 

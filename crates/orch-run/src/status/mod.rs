@@ -9,7 +9,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use orch_model::{
-    Fleet, HostName, Identity, Inspection, ManifestName, Node, NodeRecord, Problems, ResourceReport, SiteName,
+    Fleet, HostName, Identity, Inspection, ManifestName, Node, NodeRecord, Problems, ResourceReport,
+    SiteName, StorePath,
 };
 use orch_plan::{Applied, Goal, HostView, NodePlan, Observed, Plan, Selection, Verb, Verdict, plan};
 use serde::Serialize;
@@ -92,20 +93,34 @@ impl Standing {
 }
 
 /// What was observed, where a node that says it has drifted counts as one whose configuration is not known: a plan then
-/// applies it anew. Asks every picked node that runs, all at once and each for at most `deadline`; of one that does not
-/// answer nothing is known either.
+/// applies it anew. Asks every node that runs and that the goal is about, all at once and each for at most `deadline`.
+///
+/// `config` minds whatever has drifted, and a node that does not answer. `create` minds only NixOS systems, since a host cannot
+/// tell which one a node runs: one that another moved is not as wanted, whatever was written down before.
 pub async fn minding_drift(
     fleet: &Fleet,
-    only: &Selection,
+    goal: &Goal,
     observed: &Observed,
     doors: &Doors,
     deadline: Duration,
 ) -> Result<Observed, Problems> {
-    let nodes = picked(fleet, only)?;
+    let mut nodes = picked(fleet, &goal.only)?;
+    match goal.verb {
+        Verb::Config => {}
+        Verb::Create => nodes.retain(|node| wanted_system(node).is_some()),
+        Verb::Destroy => nodes.clear(),
+    }
     let inspected = inspect_all(fleet, &nodes, observed, doors, deadline).await;
     let mut minded = observed.clone();
     for (node, inspected) in nodes.iter().zip(&inspected) {
         let applied = match inspected {
+            Some(Inspected::Seen(inspection)) if goal.verb == Verb::Create => {
+                if !runs_another(node, inspection) {
+                    continue;
+                }
+                Applied::Unknown
+            }
+            Some(Inspected::Unreached { .. }) if goal.verb == Verb::Create => continue,
             Some(Inspected::Seen(inspection)) if inspection.drift().next().is_some() => Applied::Unknown,
             Some(Inspected::Seen(inspection)) => inspection.applied.map_or(Applied::Never, Applied::Digest),
             Some(Inspected::Unreached { .. }) => Applied::Unknown,
@@ -114,6 +129,16 @@ pub async fn minding_drift(
         set_applied(fleet, node, applied, &mut minded);
     }
     Ok(minded)
+}
+
+fn wanted_system(node: &Node) -> Option<&StorePath> {
+    node.config.as_ref()?.system()
+}
+
+/// Whether a node says that it runs or boots another system than it should.
+fn runs_another(node: &Node, inspection: &Inspection) -> bool {
+    let wanted = wanted_system(node).map(StorePath::as_str);
+    inspection.drift().any(|resource| resource.kind == "system" && Some(resource.name.as_str()) == wanted)
 }
 
 /// Everything as wanted is 0; nothing that works is 1; whatever is between them is 2, and so is something left over.

@@ -119,8 +119,9 @@ async fn a_plan_that_minds_drift_applies_anew_what_has_drifted_or_does_not_answe
     let observed = driver.observed().await;
     for (answer, expected) in [(Answer::Well, [0, 0]), (Answer::Drifted, [0, 1]), (Answer::Gone, [0, 1])] {
         let doors = doors(&[("b", answer)]);
-        let minded = minding_drift(&fleet, &Selection::All, &observed, &doors, DEADLINE).await.unwrap();
-        let plan = plan(&fleet, &minded, &Goal::of(Verb::Config)).unwrap();
+        let goal = Goal::of(Verb::Config);
+        let minded = minding_drift(&fleet, &goal, &observed, &doors, DEADLINE).await.unwrap();
+        let plan = plan(&fleet, &minded, &goal).unwrap();
         assert_eq!([plan.nodes[0].up.len(), plan.nodes[1].up.len()], expected, "{plan}");
     }
 }

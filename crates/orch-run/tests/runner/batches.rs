@@ -6,10 +6,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use expect_test::expect;
-use orch_model::{Config, Fleet, HealthReport, Inspection, StorePath};
+use orch_model::{Config, Fleet, HealthReport, Inspection, NodeKeys, ResourceReport, StorePath};
 use orch_plan::{Goal, Plan, Staging, Strategy, Verb, plan};
 use orch_run::memory::{Fault, FaultKind, Faulty, MemoryProvider};
-use orch_run::{Door, Doors, Ended, Entry, ExitCode, NodeStatus, Place, Report, Target, TransportError};
+use orch_run::{
+    Configured, Door, Doors, Ended, Entry, ExitCode, NodeStatus, Permit, Place, Report, Target, Transport,
+    TransportError,
+};
 
 use crate::common::{Driver, host, memory, own_fleet, place, statuses, why};
 
@@ -33,7 +36,7 @@ pub(crate) fn nodes(count: usize, settings: &str) -> Fleet {
 }
 
 /// A host whose nodes are leased and can be taken back.
-pub(crate) fn nixos<P: orch_run::Provider + orch_run::Transport + 'static>(
+pub(crate) fn nixos<P: orch_run::Provider + Transport + 'static>(
     provider: &Arc<P>,
     world: &Arc<MemoryProvider>,
 ) -> Place {
@@ -157,10 +160,18 @@ async fn within_a_batch_nothing_new_is_begun_once_too_many_failed() {
     assert_eq!(report.exit_code, Some(ExitCode::Partly));
 }
 
-/// Nodes that fall ill after they were configured.
-struct Ward {
+/// Nodes that fall ill after they were configured, and that say what they run.
+pub(crate) struct Ward {
+    world: Arc<MemoryProvider>,
     ill: BTreeSet<String>,
     looked: AtomicBool,
+}
+
+impl Ward {
+    pub(crate) fn of(world: &Arc<MemoryProvider>, ill: &[&str]) -> Self {
+        let ill = ill.iter().map(|&node| node.to_owned()).collect();
+        Self { world: Arc::clone(world), ill, looked: AtomicBool::new(false) }
+    }
 }
 
 #[async_trait]
@@ -170,7 +181,15 @@ impl Door for Ward {
         let healthy = !self.ill.contains(target.identity.node.as_str());
         let why = (!healthy).then(|| "it stopped".to_owned());
         let health = vec![HealthReport { check: "unit nginx.service".to_owned(), healthy, why }];
-        Ok(Inspection { applied: Some(config.digest()), resources: Vec::new(), health })
+        let (runs, wanted) = (self.world.system_of(target.uuid), config.system().map(ToString::to_string));
+        let system = ResourceReport {
+            kind: "system".to_owned(),
+            name: wanted.clone().unwrap_or_default(),
+            changed: runs != wanted,
+            skipped: None,
+            detail: None,
+        };
+        Ok(Inspection { applied: Some(config.digest()), resources: vec![system], health })
     }
 
     async fn inventory(&self, _: &Target) -> Result<orch_model::system::Inventory, TransportError> {
@@ -191,9 +210,7 @@ impl Door for Ward {
 }
 
 async fn with_ward(fleet: &Fleet, world: &Arc<MemoryProvider>, ill: &[&str], staging: Staging) -> Report {
-    let ward =
-        Ward { ill: ill.iter().map(|&node| node.to_owned()).collect(), looked: AtomicBool::new(false) };
-    let ward = Arc::new(ward);
+    let ward = Arc::new(Ward::of(world, ill));
     let mut driver = Driver::on([(host("father"), nixos(world, world))].into());
     driver.doors = Doors::from([(host("father"), Arc::clone(&ward) as Arc<dyn Door>)]);
     let plan = planned(&driver, fleet, staging).await;
@@ -246,6 +263,48 @@ async fn a_node_that_fell_ill_is_taken_back_too_and_one_that_cannot_be_is_told_s
     assert_eq!((running(&world).as_str(), statuses(&report).as_str()), ("ba", "n-1 failed, n-2 failed"));
     assert!(why(&report, "n-1").contains("could not be taken back"), "{report}");
     assert_eq!(report.exit_code, Some(ExitCode::Failed));
+}
+
+/// A way that moves a node and then fails.
+struct Halfway {
+    world: Arc<MemoryProvider>,
+    node: &'static str,
+}
+
+#[async_trait]
+impl Transport for Halfway {
+    async fn configure(
+        &self,
+        target: &Target,
+        config: &Config,
+        permit: &Permit,
+    ) -> Result<Configured, TransportError> {
+        let done = self.world.configure(target, config, permit).await?;
+        if target.identity.node.as_str() != self.node {
+            return Ok(done);
+        }
+        let (node, why) = (target.identity.clone(), "its system is permanent, and it is not healthy".into());
+        Err(TransportError::Failed { node, why, evidence: Vec::new() })
+    }
+
+    async fn settle(&self, target: &Target, permit: &Permit) -> Result<NodeKeys, TransportError> {
+        self.world.settle(target, permit).await
+    }
+}
+
+#[tokio::test]
+async fn a_node_that_was_moved_though_its_step_failed_is_taken_back_too() {
+    let fleet = nodes(3, "parallelism: 1");
+    let world = settled(&fleet).await;
+    let way = Halfway { world: Arc::clone(&world), node: "n-2" };
+    let place = Place { transport: Arc::new(way), ..nixos(&world, &world) };
+    let driver = Driver::on([(host("father"), place)].into());
+    let staging = Staging { strategy: Strategy::Serial, rollback_succeeded: true, ..Staging::ALL };
+    let report = driver.run(&planned(&driver, &at(&fleet, 'b'), staging).await).await;
+    assert_eq!((running(&world).as_str(), report.exit_code), ("aaa", Some(ExitCode::Failed)), "{report}");
+    let said = why(&report, "n-2");
+    let back = format!("taken back: it runs {} again", system('a'));
+    assert!(said.contains("it is not healthy") && said.ends_with(&back), "{report}");
 }
 
 #[tokio::test]

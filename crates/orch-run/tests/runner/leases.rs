@@ -5,13 +5,15 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use orch_model::system::{LeaseAnswer, LeaseClaim};
-use orch_plan::Staging;
+use orch_plan::{Goal, Staging, Verb, plan};
 use orch_run::memory::MemoryProvider;
+use orch_run::status::minding_drift;
 use orch_run::{
-    Entry, ExitCode, HostLocks, Leaser, NodeStatus, Permit, Progress, RunId, Target, TransportError,
+    Door, Doors, Entry, ExitCode, HostLocks, Leaser, NodeStatus, Permit, Progress, RunId, Target,
+    TransportError,
 };
 
-use crate::batches::{at, nixos, nodes, planned, running, settled, system};
+use crate::batches::{Ward, at, nixos, nodes, planned, running, settled, system};
 use crate::common::{Around, Driver, Effect, Gate, host, statuses, why};
 
 fn uuid_of(world: &MemoryProvider, place: usize) -> uuid::Uuid {
@@ -54,7 +56,7 @@ async fn a_node_that_another_has_fails_the_run_before_anything_is_touched() {
         assert_eq!(report.exit_code, Some(ExitCode::Failed));
         assert_eq!((report.count(NodeStatus::Failed), report.count(NodeStatus::Skipped)), (1, 3), "{report}");
         let said = why(&report, &format!("n-{}", place + 1));
-        assert!(said.starts_with("it is in use by bob on desk, process 7 (run theirs) since 20"), "{said}");
+        assert!(said.starts_with("`bob on desk, process 7` has had it since 20"), "{said}");
         for other in (0..4).filter(|other| *other != place) {
             assert!(!world.is_leased(uuid_of(&world, other)), "what was granted is given back");
         }
@@ -123,6 +125,24 @@ async fn a_node_that_was_moved_since_the_plan_fails_the_run_before_anything_is_t
 }
 
 #[tokio::test]
+async fn a_node_that_was_moved_before_the_plan_is_brought_back_by_the_run() {
+    for verb in [Verb::Create, Verb::Config] {
+        let fleet = nodes(3, "");
+        let world = settled(&fleet).await;
+        world.tamper("m-n-1", |machine| machine.applied = orch_plan::Applied::Never);
+        world.put_system(uuid_of(&world, 2), system('c'));
+        let (driver, fleet, goal) = (driver_of(&world), at(&fleet, 'a'), Goal::of(verb));
+        let door: Arc<dyn Door> = Arc::new(Ward::of(&world, &[]));
+        let (doors, patience) = (Doors::from([(host("father"), door)]), Duration::from_secs(5));
+        let minded = minding_drift(&fleet, &goal, &driver.observed().await, &doors, patience).await;
+        let plan = plan(&fleet, &minded.expect("all are picked"), &goal).expect("everything is selected");
+        let report = driver.run(&plan).await;
+        assert_eq!((running(&world).as_str(), report.exit_code), ("aaa", Some(ExitCode::Done)), "{report}");
+        assert!(statuses(&report).ends_with("n-2 unchanged, n-3 changed"), "{report}");
+    }
+}
+
+#[tokio::test]
 async fn a_lease_is_renewed_for_as_long_as_the_run_takes() {
     let fleet = nodes(1, "");
     let world =
@@ -165,13 +185,39 @@ async fn a_run_that_lost_a_node_to_another_begins_nothing_on_it_any_more() {
     driver.patience.lease = Duration::from_millis(120);
     let report = driver.run(&planned(&driver, &at(&fleet, 'b'), Staging::ALL).await).await;
     assert_eq!(running(&world), "ba", "{report}");
-    assert!(why(&report, "n-2").contains("it is in use by bob"), "{report}");
+    assert!(why(&report, "n-2").contains("`bob on desk, process 7` has had it"), "{report}");
 }
 
-/// Whoever asks one of the nodes gets no answer.
+#[tokio::test]
+async fn a_lease_that_is_lost_while_a_step_is_under_way_keeps_it_from_moving_the_node() {
+    // Without a wait nobody noticed yet, and the node itself refuses; after one, the run has it again and knows better.
+    for (wait, said) in [(0, "it is not this run's any more"), (150, "this run lost it for a while")] {
+        let fleet = nodes(1, "");
+        let world = settled(&fleet).await;
+        let seen = Arc::clone(&world);
+        let held_up = Around::new(&world, move |_: Effect| {
+            let seen = Arc::clone(&seen);
+            async move {
+                let node = uuid_of(&seen, 0);
+                let claim = seen.lease_of(node).expect("it is leased");
+                seen.forget_lease(node, &claim);
+                seen.put_system(node, system('c'));
+                tokio::time::sleep(Duration::from_millis(wait)).await;
+                Gate::Open
+            }
+        });
+        let mut driver = Driver::on([(host("father"), nixos(&held_up, &world))].into());
+        driver.patience.lease = if wait == 0 { Duration::from_mins(1) } else { Duration::from_millis(120) };
+        let report = driver.run(&planned(&driver, &at(&fleet, 'b'), Staging::ALL).await).await;
+        assert_eq!(running(&world), "c", "{report}");
+        assert!(why(&report, "n").contains(said), "{report}");
+    }
+}
+
+/// Whoever asks these nodes gets no answer.
 struct Deaf {
     world: Arc<MemoryProvider>,
-    node: &'static str,
+    nodes: &'static [&'static str],
 }
 
 #[async_trait]
@@ -182,7 +228,7 @@ impl Leaser for Deaf {
         claim: &LeaseClaim,
         permit: &Permit,
     ) -> Result<LeaseAnswer, TransportError> {
-        if target.identity.node.as_str() == self.node {
+        if self.nodes.contains(&target.identity.node.as_str()) {
             let (node, why) = (target.identity.clone(), "no route".to_owned());
             return Err(TransportError::Unreachable { node, why, evidence: Vec::new() });
         }
@@ -195,21 +241,29 @@ impl Leaser for Deaf {
 }
 
 #[tokio::test]
-async fn a_node_that_cannot_be_asked_fails_alone_only_where_the_run_goes_on_after_failures() {
-    for (settings, ends) in [("on_error: continue", "abb"), ("on_error: stop", "aaa")] {
+async fn nodes_that_cannot_be_asked_fail_alone_only_where_the_run_goes_on_after_failures() {
+    let cases: [(&[&str], &str, &str); 5] = [
+        (&["n-1"], "on_error: continue", "abb"),
+        (&["n-2"], "on_error: continue", "bab"),
+        (&["n-1", "n-2"], "on_error: continue", "aab"),
+        (&["n-1"], "on_error: stop", "aaa"),
+        (&["n-3"], "on_error: stop", "aaa"),
+    ];
+    for (deaf, settings, ends) in cases {
         let fleet = nodes(3, settings);
         let world = settled(&fleet).await;
         let seen = Arc::clone(&world);
         let watched = Around::new(&world, move |_: Effect| {
-            let others = (1..3).all(|place| seen.is_leased(uuid_of(&seen, place)));
+            let asked = (0..3).filter(|place| !deaf.contains(&format!("n-{}", place + 1).as_str()));
+            let others = asked.map(|place| uuid_of(&seen, place)).all(|node| seen.is_leased(node));
             async move { if others { Gate::Open } else { Gate::Refused } }
         });
-        let deaf = Arc::new(Deaf { world: Arc::clone(&world), node: "n-1" });
-        let place = orch_run::Place { leaser: Some(deaf), ..nixos(&watched, &world) };
+        let leaser = Arc::new(Deaf { world: Arc::clone(&world), nodes: deaf });
+        let place = orch_run::Place { leaser: Some(leaser), ..nixos(&watched, &world) };
         let driver = Driver::on([(host("father"), place)].into());
         let report = driver.run(&planned(&driver, &at(&fleet, 'b'), Staging::ALL).await).await;
         assert_eq!(running(&world), ends, "{settings}: {report}");
-        assert!(why(&report, "n-1").contains("no route"), "{report}");
+        assert!(deaf.iter().all(|node| why(&report, node).contains("no route")), "{report}");
         assert!((0..3).all(|place| !world.is_leased(uuid_of(&world, place))), "all are given back");
     }
 }

@@ -181,7 +181,7 @@ impl Node {
             && News::of(&self.scene.lab.root("lab-web")).is_some_and(|news| !news.was_rebooted())
         {
             let refused = self.scene.orch(CONFIG).ends_with(1).every_node_is("failed");
-            refused.says("it is in use by ").says(" since ");
+            refused.says(" has had it since ");
             fs::remove_file(lease).unwrap();
         }
     }

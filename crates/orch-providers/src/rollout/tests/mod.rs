@@ -151,7 +151,10 @@ async fn what_would_be_in_vain_is_said_before_anything_is_sent() {
             SystemView { free: 1000, missing: vec![path(NEW)], ..view(OLD, OLD) },
             "has 1 kB free, and 1 MB are",
         ),
-        (SystemView { lease: Some(busy), ..view(OLD, OLD) }, "ann@desk has it since 2026-01-07T10:30:00Z"),
+        (
+            SystemView { lease: Some(busy), ..view(OLD, OLD) },
+            "`ann@desk` has had it since 2026-01-07T10:30:00Z",
+        ),
         (
             SystemView { rollout: Some(record(RolloutPhase::Waiting)), ..view(OLD, OLD) },
             "a rollout of run another is waiting to be confirmed since 2026-01-07T10:30:00Z",
