@@ -501,7 +501,7 @@ fn a_check_that_its_modules_add_makes_another_configuration_and_one_that_it_has_
         assert!(judged.role.health.contains(&check));
         assert_ne!(judged.digest(), config.digest());
         let text = serde_json::to_string(&judged).unwrap();
-        let back: orch_model::Config = serde_json::from_str(&text).unwrap();
+        let back: Config = serde_json::from_str(&text).unwrap();
         assert_eq!((&back, back.digest()), (&judged, judged.digest()));
     }
 }

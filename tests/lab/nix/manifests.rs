@@ -19,9 +19,7 @@ fn a_manifest_in_nix_is_read_as_what_it_evaluates_to() {
     scene.lab.write("manifests/many.nix", MANIFEST);
     scene.lab.write("presets/tiny.yaml", "cores: 1\nmemory: 512\ndisk: 1\n");
     let planned = scene.orch("plan -M many -H father --json").ends_with(0);
-    for node in ["many.web-1@father", "many.web-2@father", "many.web-3@father"] {
-        planned.says(node);
-    }
+    planned.says("many.web-1@father").says("many.web-2@father").says("many.web-3@father");
     scene.orch("validate").ends_with(0);
 }
 

@@ -26,7 +26,8 @@ pub(crate) async fn back(
     let deadline = Instant::now() + limits.until_the_end(permit.allows_reboots());
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
-        let asked = back_once(road, target, (&id, ONE_WAIT.min(left)), limits.answer).await;
+        let wait = ONE_WAIT.min(left);
+        let asked = back_once(road, target, (&id, permit.claim(), wait), limits.answer).await;
         let is_over = match &asked {
             Ok(answer) => answer.record.phase.is_end(),
             Err(error) => is_unknown(error),
@@ -41,14 +42,14 @@ pub(crate) async fn back(
 async fn back_once(
     road: &dyn Road,
     target: &Target,
-    (id, wait): (&str, Duration),
+    (id, run, wait): (&str, &str, Duration),
     answer: Duration,
 ) -> Result<SwitchAnswer, TransportError> {
     let limit = wait + answer;
     let asked = async {
         let node = road.anew().await?;
         let asking = Asking { remote: &*node, program: road.program(), target };
-        asking.ask(&["system", "back", "--limit", &seconds(wait), id], &[], limit).await
+        asking.ask(&["system", "back", "--limit", &seconds(wait), "--run", run, id], &[], limit).await
     };
     let late = |_| TransportError::Unreachable {
         node: target.identity.clone(),

@@ -21,13 +21,13 @@ impl Rollout<'_> {
     pub(super) async fn confirmed(
         &self,
         order: &SwitchOrder,
-        armed: &SwitchAnswer,
+        heard: Heard,
     ) -> Result<SwitchAnswer, TransportError> {
         self.say("confirming over a new connection");
         let limits = &self.settings.limits;
         let deadline = Instant::now()
             + limits.until_the_end(order.reboot).min(self.left().saturating_sub(limits.answer));
-        let mut last = Heard { answer: armed.clone(), trouble: None };
+        let mut last = heard;
         let mut word = Word::Await;
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
@@ -35,12 +35,14 @@ impl Rollout<'_> {
                 Ok(answer) if answer.record.phase.is_end() => return Ok(answer),
                 // The new system waits for somebody who comes in now.
                 Ok(answer) if word == Word::Await && answer.record.phase == RolloutPhase::Waiting => {
-                    (word, last) = (Word::Confirm, Heard { answer, trouble: None });
+                    (word, last) = (Word::Confirm, Heard::of(answer));
                     continue;
                 }
-                Ok(answer) => last = Heard { answer, trouble: None },
-                // It was heard, and will say the same again.
-                Err(error) if is_unknown(&error) => return Err(error),
+                Ok(answer) => last = Heard::of(answer),
+                // It will say the same again. An order that it never got can be given again.
+                Err(error) if is_unknown(&error) => {
+                    return Err(last.lost_order().unwrap_or(error));
+                }
                 // Whatever else it is may be of the new system's making, and pass when the node goes back.
                 Err(error) => last.trouble = Some(error),
             }
@@ -99,7 +101,9 @@ impl Rollout<'_> {
                 Ok(SwitchAnswer { record, view, watched: false, unhealthy: Vec::new() })
             }
             record => {
-                let phase = phase(record.map_or(last.answer.record.phase, |record| record.phase));
+                let heard = last.answer.as_ref().map(|answer| &answer.record);
+                let phase =
+                    record.as_ref().or(heard).map_or("of unknown standing", |record| phase(record.phase));
                 let why = format!(
                     "it did not come to an end in time, and goes on by itself: it is {phase}; {}",
                     judge::read(&view)
@@ -111,15 +115,20 @@ impl Rollout<'_> {
 
     /// What is said of a node that could not be read at the end.
     fn unread(&self, order: &SwitchOrder, last: &Heard) -> TransportError {
-        let (node, record) = (self.target.identity.clone(), &last.answer.record);
-        let before = record.previous.as_deref().unwrap_or("none");
-        let why = format!(
-            "it was told to go over to `{}` and was not read at its end: it was {} when it was last heard; it goes \
-             back to `{before}` by itself where nobody confirms, and which of them runs is not known",
-            order.system,
-            phase(record.phase),
-        );
-        TransportError::Silent { node, why, evidence: last.words() }
+        let system = &order.system;
+        let why = match last.answer.as_ref().map(|answer| &answer.record) {
+            Some(record) => format!(
+                "it was told to go over to `{system}` and was not read at its end: it was {} when it was last heard; it goes \
+                 back to `{}` by itself where nobody confirms, and which of them runs is not known",
+                phase(record.phase),
+                record.previous.as_deref().unwrap_or("none"),
+            ),
+            None => format!(
+                "it was told to go over to `{system}`, and whether it heard that is not known; where it did, it goes back to \
+                 the system before by itself, and which of them runs is not known"
+            ),
+        };
+        TransportError::Silent { node: self.target.identity.clone(), why, evidence: last.words() }
     }
 }
 
@@ -141,13 +150,27 @@ impl Word {
 }
 
 /// What was heard last.
-struct Heard {
-    answer: SwitchAnswer,
+pub(super) struct Heard {
+    /// Nothing where the answer to the order itself was lost: it may have been taken all the same.
+    answer: Option<SwitchAnswer>,
     /// What was in the way since.
     trouble: Option<TransportError>,
 }
 
 impl Heard {
+    pub(super) const fn of(answer: SwitchAnswer) -> Self {
+        Self { answer: Some(answer), trouble: None }
+    }
+
+    pub(super) const fn nothing(trouble: TransportError) -> Self {
+        Self { answer: None, trouble: Some(trouble) }
+    }
+
+    /// Why an order was lost of which the node knows nothing.
+    fn lost_order(self) -> Option<TransportError> {
+        self.trouble.filter(|_| self.answer.is_none())
+    }
+
     /// What was in the way, and what tells more.
     fn words(&self) -> Vec<String> {
         let trouble = self.trouble.as_ref();

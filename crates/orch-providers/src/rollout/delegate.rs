@@ -69,7 +69,7 @@ impl Tool {
             name: "nixos-rebuild",
             args,
             environment: Some(("NIX_SSHOPTS", format!("-F {config}").into())),
-            hint: "it must know `--store-path`, as that of NixOS 25.11 does",
+            hint: "it must know `--store-path`, as newer ones do",
         })
     }
 
@@ -195,6 +195,7 @@ impl Rollout<'_> {
         let tool = self.outside().await.and_then(|way| {
             Tool::rebuild(&way, system, view.substitutes).map_err(|why| self.failed(why, Vec::new()))
         })?;
+        self.is_still_ours()?;
         self.delegated(&tool, system, self.settings.limits.activate).await
     }
 
@@ -212,6 +213,7 @@ impl Rollout<'_> {
         })?;
         let way = self.outside().await?;
         let tool = Tool::anywhere(&way, &disks, system).map_err(refuse)?;
+        self.is_still_ours()?;
         self.delegated(&tool, system, self.settings.limits.reboot).await
     }
 

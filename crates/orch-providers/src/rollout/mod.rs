@@ -38,6 +38,7 @@ pub use systems::{NoSystem, NoSystems, Systems};
 
 use crate::push::{self, Limits, Part, Program, What};
 use crate::remote::{Bridge, Remote};
+use confirm::Heard;
 use question::Asking;
 
 /// The way to a node that is given another system.
@@ -156,14 +157,25 @@ impl Rollout<'_> {
         let order = self.order(system);
         self.has_time(&order)?;
         self.say("switching");
-        // Building and copying take long, and the run may have lost the node meanwhile.
-        self.permit.holds(&self.target.identity).map_err(|why| self.failed(why, Vec::new()))?;
-        let answer: SwitchAnswer =
-            self.asking(node).about(&["system", "switch"], &order, self.settings.limits.answer).await?;
-        let answer =
-            if answer.record.phase.is_end() { answer } else { self.confirmed(&order, &answer).await? };
+        self.is_still_ours()?;
+        let asked: Result<SwitchAnswer, _> =
+            self.asking(node).about(&["system", "switch"], &order, self.settings.limits.answer).await;
+        let answer = match asked {
+            Ok(answer) if answer.record.phase.is_end() => answer,
+            Ok(answer) => self.confirmed(&order, Heard::of(answer)).await?,
+            // The order may have been taken all the same.
+            Err(error) if error.is_passing() || error.is_late() => {
+                self.confirmed(&order, Heard::nothing(error)).await?
+            }
+            Err(error) => return Err(error),
+        };
         let ended = judge::ended(&self.target.identity, system, &answer);
         if has_secrets { ended.map_err(judge::with_new_secrets) } else { ended }
+    }
+
+    /// Building and copying take long, and the run may have lost the node meanwhile.
+    fn is_still_ours(&self) -> Result<(), TransportError> {
+        self.permit.holds(&self.target.identity).map(drop).map_err(|why| self.failed(why, Vec::new()))
     }
 
     /// A node that is switched without time to be confirmed goes back, and all was in vain.

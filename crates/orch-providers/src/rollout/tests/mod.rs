@@ -97,6 +97,21 @@ async fn permanent_is_believed_only_where_it_was_read() {
 }
 
 #[tokio::test]
+async fn an_order_whose_answer_was_lost_may_have_been_taken_and_is_followed_to_its_end() {
+    let lost = || Node::default().on("look", json(&view(OLD, OLD))).not_on("switch", "connection reset");
+    let node = lost()
+        .on("await", json(&answer(RolloutPhase::Waiting, view(NEW, OLD))))
+        .on("confirm", json(&answer(RolloutPhase::Permanent, view(NEW, NEW))))
+        .on("push", applied());
+    assert!(node.roll_out().await.unwrap().changed);
+
+    // One that never got it can be given it again.
+    let node = lost().on("await", refusal(1, "rollout `r` is not known here"));
+    let error = node.roll_out().await.unwrap_err();
+    assert!(error.is_passing() && error.to_string().contains("connection reset"), "{error}");
+}
+
+#[tokio::test]
 async fn a_node_that_breaks_the_connection_is_asked_again_until_it_is_at_an_end() {
     let node = willing()
         .not_on("confirm", "connection refused")
