@@ -186,6 +186,21 @@ impl Store {
         Err(StoreError::Another { drv: drv.clone(), made, wanted: system.clone() })
     }
 
+    /// Builds as many of these derivations as can be built, in one process. Which ones could not is not said here: whoever
+    /// realises one of them by itself is told.
+    pub async fn realise_many(&self, drvs: &[DrvPath], tell: &(dyn Fn(&str) + Send + Sync), limit: Duration) {
+        let mut command = self.tools.command("nix-store");
+        command.args(["--log-format", "internal-json", "-v", "--keep-going", "--realise"]);
+        command.args(drvs.iter().map(DrvPath::as_str));
+        let mut listener = Listener::default();
+        let hear = |line: &str| {
+            if let Some(words) = listener.hear(line) {
+                tell(&words);
+            }
+        };
+        let _ = finish(command, limit, hear, |_| {}).await;
+    }
+
     /// What a node is asked to run to build a derivation that was copied to it, as argv.
     pub fn realising(drv: &DrvPath) -> [&str; 3] {
         ["nix-store", "--realise", drv.as_str()]

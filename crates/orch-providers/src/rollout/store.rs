@@ -9,6 +9,7 @@ use orch_model::StorePath;
 use orch_nix::{DrvPath, Member, Store, StoreError};
 use orch_run::Progress;
 use tokio::process::Command;
+use tokio::time::Instant;
 
 use super::systems::{NoSystem, Systems};
 
@@ -17,12 +18,21 @@ pub struct Evaluations {
     store: Store,
     /// How each is built, and what it runs on.
     known: Mutex<BTreeMap<StorePath, (DrvPath, String)>>,
+    /// What waits to be built.
+    waiting: Mutex<BTreeMap<StorePath, DrvPath>>,
+    /// Held by who builds. Of two processes of Nix that need the same, one looks every five seconds whether the other has it.
+    turn: tokio::sync::Mutex<()>,
 }
 
 impl Evaluations {
     /// None yet, of this store.
     pub fn new(store: Store) -> Self {
-        Self { store, known: Mutex::default() }
+        Self {
+            store,
+            known: Mutex::default(),
+            waiting: Mutex::default(),
+            turn: tokio::sync::Mutex::default(),
+        }
     }
 
     /// The store.
@@ -33,6 +43,30 @@ impl Evaluations {
     /// A system that was evaluated: how it is built, and what it runs on.
     pub fn know(&self, system: StorePath, drv: DrvPath, platform: String) {
         self.known.lock().expect("nobody panics while holding this").insert(system, (drv, platform));
+    }
+
+    /// Builds a system when it is its turn, and with it whatever waits then; so most find theirs built.
+    async fn build(
+        &self,
+        drv: &DrvPath,
+        system: &StorePath,
+        progress: &Progress,
+        deadline: Instant,
+    ) -> Result<(), StoreError> {
+        let waiting = || self.waiting.lock().expect("nobody panics while holding this");
+        let left = || deadline.saturating_duration_since(Instant::now());
+        let tell = |word: &str| progress.say(word);
+        waiting().insert(system.clone(), drv.clone());
+        let limit = left();
+        let late = |_| StoreError::TimeLimit { drv: drv.clone(), limit };
+        let _turn = tokio::time::timeout(limit, self.turn.lock()).await.map_err(late)?;
+        let together = std::mem::take(&mut *waiting());
+        if together.len() > 1 {
+            let drvs: Vec<DrvPath> = together.into_values().collect();
+            self.store.realise_many(&drvs, &tell, left()).await;
+        }
+        // One that is there takes no time, and one that is not says why.
+        self.store.realise(drv, system, &tell, left()).await
     }
 
     fn known(&self, system: &StorePath) -> Option<(DrvPath, String)> {
@@ -51,10 +85,7 @@ impl Systems for Evaluations {
             let why = format!("nobody here knows how `{system}` is built");
             return Err(NoSystem { why, evidence: Vec::new(), is_late: false });
         };
-        self.store
-            .realise(&drv, system, &|word| progress.say(word), limit)
-            .await
-            .map_err(|error| told(&error))
+        self.build(&drv, system, progress, Instant::now() + limit).await.map_err(|error| told(&error))
     }
 
     async fn closure(&self, system: &StorePath) -> Result<Vec<Member>, NoSystem> {
