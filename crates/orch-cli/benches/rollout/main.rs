@@ -19,7 +19,7 @@ use peers::{Peer, program};
 use site::Site;
 
 /// How often each command runs, by turns; the median counts.
-const TURNS: usize = 5;
+const TURNS: usize = 3;
 const LATENCIES: [Duration; 2] = [Duration::ZERO, Duration::from_millis(50)];
 
 fn main() {
