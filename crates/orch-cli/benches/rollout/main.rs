@@ -75,7 +75,9 @@ struct Times {
 fn compare(nodes: usize, latency: Duration, turns: usize) {
     let site = Site::of(nodes, latency);
     let peers: Vec<Peer> = Peer::ALL.into_iter().filter(|peer| peer.lacks().is_none()).collect();
-    peers.iter().for_each(|peer| peer.prepare(&site));
+    for peer in &peers {
+        peer.prepare(&site);
+    }
     let mut ours = Times::default();
     let mut theirs: Vec<(Peer, Times)> = peers.into_iter().map(|peer| (peer, Times::default())).collect();
     for turn in 0..turns {

@@ -32,7 +32,6 @@ impl Peer {
     /// What of it is not here.
     pub(crate) fn lacks(self) -> Option<&'static str> {
         match self {
-            Self::Script => None,
             Self::Colmena if program("colmena").is_none() => Some("there is no `colmena` in PATH"),
             Self::Colmena if env::var_os("ORCH_TEST_NIXPKGS").is_none() => {
                 Some("colmena needs a nixpkgs, by `ORCH_TEST_NIXPKGS`")
@@ -40,7 +39,7 @@ impl Peer {
             Self::DeployRs if program("deploy").is_none() || program("activate").is_none() => {
                 Some("there are no `deploy` and `activate` in PATH")
             }
-            Self::Colmena | Self::DeployRs => None,
+            Self::Script | Self::Colmena | Self::DeployRs => None,
         }
     }
 
