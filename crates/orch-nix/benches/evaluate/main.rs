@@ -46,7 +46,7 @@ fn main() {
         return;
     };
     println!(
-        "| hosts | what | time | CPU | memory at most | CPU, of one nixpkgs each | memory |\n|---:|---|---:|---:|---:|---:|---:|"
+        "| hosts | what | time | CPU | memory at most | CPU / one nixpkgs each | memory / one nixpkgs each |\n|---:|---|---:|---:|---:|---:|---:|"
     );
     for hosts in if chosen.is_empty() { vec![1, 4, 16] } else { chosen } {
         Site::of(hosts, &nixpkgs).print();
