@@ -4,7 +4,8 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use serde_json::Value as Json;
 use tempfile::TempDir;
@@ -97,7 +98,12 @@ impl Site {
             ssh.arg("-S").arg(socket.path()).args(["-O", "exit", "any"]);
             let _ = ssh.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
         }
-        assert_eq!(fs::read_dir(self.path("sockets")).unwrap().count(), 0);
+        // Who ends a connection is answered before its socket is gone.
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while fs::read_dir(self.path("sockets")).unwrap().count() > 0 {
+            assert!(Instant::now() < deadline, "a connection of the script did not end");
+            thread::sleep(Duration::from_millis(10));
+        }
     }
 
     /// Runs something with the store of this site; it must succeed.
@@ -182,7 +188,7 @@ impl Site {
 
 impl Drop for Site {
     fn drop(&mut self) {
-        if !std::thread::panicking() {
+        if !thread::panicking() {
             self.hang_up();
         }
         let mut orch = Command::new(env!("CARGO_BIN_EXE_orch"));
