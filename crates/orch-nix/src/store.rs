@@ -159,6 +159,14 @@ impl Store {
         Err(StoreError::Another { drv: drv.clone(), made, wanted: system.clone() })
     }
 
+    /// Builds as many of these derivations as can be built, in one process. Which ones could not is not said here: whoever
+    /// realises one of them by itself is told.
+    pub async fn realise_many(&self, drvs: &[DrvPath], limit: Duration) {
+        let mut command = self.tools.command("nix-store");
+        command.args(["--keep-going", "--realise"]).args(drvs.iter().map(DrvPath::as_str));
+        let _ = finish(command, limit, |_| {}, |_| {}).await;
+    }
+
     /// Everything that a system refers to, and itself, as the last: what a path refers to comes before it.
     pub async fn closure(&self, system: &StorePath) -> Result<Vec<Member>, StoreError> {
         self.requisites(system).await

@@ -89,6 +89,18 @@ async fn a_build_that_fails_leaves_its_last_lines_and_a_way_to_all_of_them() {
 }
 
 #[tokio::test]
+async fn of_many_that_are_built_in_one_process_one_that_fails_does_not_stop_the_others() {
+    let Some(tools) = nix().await else { return };
+    let scripts = ["", "exit 3", "echo another >> $out"];
+    let built = scripts.map(|script| instantiate(tools.clone(), &unique("many"), script));
+    let drvs = built.each_ref().map(|one| one.drv.clone());
+    built[0].store.realise_many(&drvs, LIMIT).await;
+    for (one, is_built) in built.iter().zip([true, false, true]) {
+        assert_eq!(one.store.holds(&one.system).await, is_built, "{}", one.system);
+    }
+}
+
+#[tokio::test]
 async fn a_build_ends_at_its_limit() {
     let Some(tools) = nix().await else { return };
     let built = instantiate(tools, &unique("hangs"), "while :; do :; done");

@@ -1,7 +1,7 @@
 //! Systems that were evaluated here, and are built in the store of this machine.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -9,8 +9,12 @@ use orch_model::StorePath;
 use orch_nix::{Disks, DrvPath, Member, Store, StoreError};
 use orch_run::Progress;
 use tokio::process::Command;
+use tokio::time::Instant;
 
 use super::systems::{NoSystem, Systems};
+
+/// How long nodes wait for each other where their systems are built together.
+const TOGETHER: Duration = Duration::from_secs(30);
 
 /// How a system comes to be.
 #[derive(Debug, Clone)]
@@ -27,12 +31,22 @@ pub struct Recipe {
 pub struct Evaluations {
     store: Store,
     known: Mutex<BTreeMap<StorePath, Recipe>>,
+    /// What waits to be built.
+    waiting: Mutex<BTreeMap<StorePath, DrvPath>>,
+    /// Held by who builds for all that wait. Of two processes of Nix that need the same, one looks every five seconds whether
+    /// the other has it.
+    turn: tokio::sync::Mutex<()>,
 }
 
 impl Evaluations {
     /// None yet, of this store.
     pub fn new(store: Store) -> Self {
-        Self { store, known: Mutex::default() }
+        Self {
+            store,
+            known: Mutex::default(),
+            waiting: Mutex::default(),
+            turn: tokio::sync::Mutex::default(),
+        }
     }
 
     /// The store.
@@ -43,6 +57,41 @@ impl Evaluations {
     /// A system that was evaluated.
     pub fn know(&self, system: StorePath, recipe: Recipe) {
         self.known.lock().expect("nobody panics while holding this").insert(system, recipe);
+    }
+
+    /// Builds a system when it is its turn, and with it whatever waits then; so most find theirs built.
+    async fn build(
+        &self,
+        drv: &DrvPath,
+        system: &StorePath,
+        progress: &Progress,
+        limit: Duration,
+    ) -> Result<(), StoreError> {
+        let deadline = Instant::now() + limit;
+        let left = || deadline.saturating_duration_since(Instant::now());
+        self.waiting().insert(system.clone(), drv.clone());
+        let turn = tokio::time::timeout(TOGETHER.min(limit), self.turn.lock()).await.ok();
+        let together = std::mem::take(&mut *self.waiting());
+        let is_alone = together.len() == 1 && together.contains_key(system);
+        if together.len() > 1 {
+            let (store, drvs) = (self.store.clone(), together.into_values().collect::<Vec<_>>());
+            // One that takes long keeps the others for so long and no longer; its process goes on.
+            let build = tokio::spawn(async move { store.realise_many(&drvs, limit).await });
+            let _ = tokio::time::timeout(TOGETHER.min(limit), build).await;
+        }
+        let turn = turn.filter(|_| is_alone);
+        // One that is there takes no time, and one that is not says why.
+        let tell = |word: &str| progress.say(word);
+        let mut building = std::pin::pin!(self.store.realise(drv, system, &tell, left()));
+        tokio::select! {
+            built = &mut building => return built,
+            () = tokio::time::sleep(TOGETHER) => drop(turn),
+        }
+        building.await
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, BTreeMap<StorePath, DrvPath>> {
+        self.waiting.lock().expect("nobody panics while holding this")
     }
 
     fn known(&self, system: &StorePath) -> Option<Recipe> {
@@ -61,10 +110,7 @@ impl Systems for Evaluations {
             let why = format!("nobody here knows how `{system}` is built");
             return Err(NoSystem { why, evidence: Vec::new(), is_late: false });
         };
-        self.store
-            .realise(&drv, system, &|word| progress.say(word), limit)
-            .await
-            .map_err(|error| told(&error))
+        self.build(&drv, system, progress, limit).await.map_err(|error| told(&error))
     }
 
     async fn closure(&self, system: &StorePath) -> Result<Vec<Member>, NoSystem> {
