@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use orch_model::{Fleet, HostName, HostRequest, Identity, Node, Scope, parse, resolve, resolve_hosts};
-use orch_nix::Kind;
+use orch_nix::{BuildOn, Kind};
 use orch_plan::{Goal, HostView, Observed, Plan, Selection, Verb};
 use orch_providers::rollout::Systems;
 use orch_providers::{Base, Ground, GroundError, Preflight};
@@ -44,6 +44,8 @@ pub(crate) struct Scene {
     manifest_file: Option<PathBuf>,
     /// A folder with nixpkgs, where one is named.
     nixpkgs: Option<PathBuf>,
+    /// Where the systems of NixOS nodes are built.
+    build_on: BuildOn,
     /// Whether its nodes are nodes, or the hosts themselves.
     kind: Kind,
 }
@@ -99,9 +101,9 @@ impl Scene {
         let identities = Identities::of_process();
         let treasury = Arc::new(SiteTreasury::new(Vault::new(&absolute(root), identities.clone())));
         let base = base_with(cli, root, treasury.clone())?;
-        let nixpkgs = cli.nixpkgs.as_deref().map(absolute);
+        let (nixpkgs, build_on) = (cli.nixpkgs.as_deref().map(absolute), cli.build_on.clone());
         let (sealed, manifest_file) = (Vec::new(), None);
-        Ok(Self { fleet, sealed, base, treasury, identities, manifest_file, nixpkgs, kind })
+        Ok(Self { fleet, sealed, base, treasury, identities, manifest_file, nixpkgs, build_on, kind })
     }
 
     /// Opens every secret of the nodes that are meant, so that it is known by what each is known again. What cannot be had
@@ -132,6 +134,7 @@ impl Scene {
             site: &self.base.site,
             cache: self.base.state.evaluations(),
             nixpkgs: self.nixpkgs.clone(),
+            build_on: self.build_on.clone(),
             kind: self.kind,
         };
         let fleet = &mut self.fleet;

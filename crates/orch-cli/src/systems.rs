@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use orch_model::{Config, Fleet, Identity, Mode, Node};
 use orch_nix::{
-    EvalError, Evaluated, Evaluator, EvaluatorSettings, ExpectedSecret, Kind, Store, Tools, Wanted,
+    BuildOn, EvalError, Evaluated, Evaluator, EvaluatorSettings, ExpectedSecret, Kind, Store, Tools, Wanted,
 };
 use orch_providers::rollout::{Evaluations, Recipe};
 
@@ -25,6 +25,8 @@ pub(crate) struct Evaluation<'e> {
     pub(crate) cache: PathBuf,
     /// A folder with nixpkgs, where one is named.
     pub(crate) nixpkgs: Option<PathBuf>,
+    /// Where systems are built.
+    pub(crate) build_on: BuildOn,
     /// Whether the fleet is of nodes, or of hosts themselves.
     pub(crate) kind: Kind,
 }
@@ -53,7 +55,7 @@ impl Evaluation<'_> {
                 return None;
             }
         };
-        let evaluations = Evaluations::new(Store::new(tools.clone()));
+        let evaluations = Evaluations::new(Store::new(tools.clone()), self.build_on.clone());
         let settings = EvaluatorSettings {
             cache: self.cache,
             nixpkgs: self.nixpkgs,

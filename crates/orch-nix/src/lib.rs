@@ -3,6 +3,7 @@
 //! Nothing here is linked against Nix, and no Nix code is put together from text: the programs of Nix are run by their
 //! argv, and data reaches them as JSON in a file.
 
+mod build_on;
 mod diff;
 mod drv;
 mod evaluate;
@@ -11,6 +12,7 @@ mod process;
 mod store;
 mod tools;
 
+pub use build_on::BuildOn;
 pub use diff::{BootChange, Change, Changes, PackageChange, UnitChange, changes};
 pub use drv::DrvPath;
 pub use evaluate::{

@@ -25,6 +25,7 @@ const LINES: usize = 10;
 #[derive(Debug, Clone)]
 pub struct Store {
     tools: Tools,
+    builder: Option<String>,
 }
 
 /// A path of a closure.
@@ -124,7 +125,12 @@ impl StoreError {
 impl Store {
     /// The store that these programs work with.
     pub const fn new(tools: Tools) -> Self {
-        Self { tools }
+        Self { tools, builder: None }
+    }
+
+    /// The same, with everything built on this builder, as Nix writes one, and brought here.
+    pub fn with_builder(self, builder: String) -> Self {
+        Self { builder: Some(builder), ..self }
     }
 
     /// Builds what a derivation makes, and verifies that this is `system`. Where it was built before, nothing happens.
@@ -137,7 +143,7 @@ impl Store {
     ) -> Result<(), StoreError> {
         let mut command = self.tools.command("nix-store");
         command.args(["--log-format", "internal-json", "-v"]);
-        command.args(["--realise", drv.as_str()]);
+        command.args(self.elsewhere()).args(["--realise", drv.as_str()]);
         let mut listener = Listener::default();
         let hear = |line: &str| {
             if let Some(words) = listener.hear(line) {
@@ -163,8 +169,22 @@ impl Store {
     /// realises one of them by itself is told.
     pub async fn realise_many(&self, drvs: &[DrvPath], limit: Duration) {
         let mut command = self.tools.command("nix-store");
-        command.args(["--keep-going", "--realise"]).args(drvs.iter().map(DrvPath::as_str));
+        command
+            .args(self.elsewhere())
+            .args(["--keep-going", "--realise"])
+            .args(drvs.iter().map(DrvPath::as_str));
         let _ = finish(command, limit, |_| {}, |_| {}).await;
+    }
+
+    /// Has nothing built on this machine where a builder is to do it.
+    fn elsewhere(&self) -> Vec<&str> {
+        self.builder.as_ref().map_or_else(Vec::new, |builder| vec!["--builders", builder, "--max-jobs", "0"])
+    }
+
+    /// What another store has to have so that it can build a derivation, in the same order as a closure: the derivations and
+    /// their sources, and none of what they make.
+    pub async fn recipe(&self, drv: &DrvPath) -> Result<Vec<Member>, StoreError> {
+        self.requisites(drv.as_store_path()).await
     }
 
     /// Everything that a system refers to, and itself, as the last: what a path refers to comes before it.

@@ -102,3 +102,18 @@ fn the_system_that_another_tool_put_there_is_what_a_node_goes_back_to() {
     assert_eq!(scene.runs("web"), Some(first));
     assert_ne!(scene.runs("web"), Some(second));
 }
+
+#[test]
+fn a_node_may_build_its_system_itself_and_the_driver_has_none_of_it() {
+    if skips() {
+        return;
+    }
+    let scene = NixLab::with_nodes("", &["web"], "version = \"1\";");
+    scene.orch("create -M lab -H father --build-on target --json").ends_with(0).every_node_is("changed");
+    let first = scene.runs("web").unwrap();
+    assert!(!scene.has(&first), "{}", first.display());
+    scene.module("version = \"2\";");
+    scene.orch("config -M lab -H father --json").ends_with(0).every_node_is("changed");
+    let second = scene.runs("web").unwrap();
+    assert!(scene.has(&second) && second != first, "built here, it is here");
+}

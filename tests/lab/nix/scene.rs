@@ -84,6 +84,11 @@ impl NixLab {
         Outcome::of(&mut self.command(words), words)
     }
 
+    /// Whether the driver's own store has something.
+    pub(super) fn has(&self, path: &Path) -> bool {
+        self.nix.path().join(path.strip_prefix("/nix").unwrap()).exists()
+    }
+
     /// What a node runs, as seen from outside of it.
     pub(super) fn runs(&self, name: &str) -> Option<PathBuf> {
         self.link(name, "run/current-system")

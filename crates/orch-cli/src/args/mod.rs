@@ -13,6 +13,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use orch_model::HostName;
+use orch_nix::BuildOn;
 
 use crate::output;
 pub(crate) use about::{About, OptionalManifest, Placement, RequiredManifest};
@@ -71,6 +72,18 @@ pub(crate) struct Cli {
     /// `nixpkgs`, else `<nixpkgs>`.
     #[arg(long, global = true, value_name = "DIR", env = "ORCH_NIXPKGS", hide_env_values = true)]
     pub(crate) nixpkgs: Option<PathBuf>,
+
+    /// Where the systems of NixOS nodes are built: `here`, on their `target`, or on a builder as Nix writes one, such as
+    /// `ssh://builder x86_64-linux`.
+    #[arg(
+        long,
+        global = true,
+        value_name = "PLACE",
+        env = "ORCH_BUILD_ON",
+        default_value = "here",
+        hide_env_values = true
+    )]
+    pub(crate) build_on: BuildOn,
 
     /// Print the answer as one JSON document on standard output, also on failure, and nothing else there.
     #[arg(long, global = true)]

@@ -52,6 +52,8 @@ With --root, the files of that tree are worked on; its programs are not run, and
                           for --idle
   system substitute [--limit SECONDS]
                           fetch what the node's own Nix can of the closure on standard input
+  system build [--limit SECONDS] DERIVATION
+                          build what a derivation makes that was received
   system switch           go over to the system of the order on standard input, watched over by a process that
                           survives this one: without a confirmation the node goes back by itself
   system await [--limit SECONDS] ROLLOUT

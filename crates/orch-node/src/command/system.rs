@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
+use orch_model::StorePath;
 use serde::Serialize;
 
 use super::args::Words;
@@ -26,6 +27,7 @@ pub(super) enum SystemOrder {
     Release { run: String },
     Receive(Patience),
     Substitute { limit: Duration },
+    Build { drv: StorePath, limit: Duration },
     Switch,
     Await { id: String, limit: Option<Duration> },
     Confirm { id: String, limit: Option<Duration> },
@@ -41,6 +43,11 @@ struct Received {
     received: usize,
 }
 
+#[derive(Serialize)]
+struct Built {
+    built: Vec<StorePath>,
+}
+
 impl SystemOrder {
     pub(super) fn read(words: &mut Words) -> Result<Self, String> {
         let name = words.text("what to do about the system")?;
@@ -53,6 +60,10 @@ impl SystemOrder {
                 piece: words.seconds("--idle")?.unwrap_or(IDLE),
             }),
             "substitute" => Self::Substitute { limit: words.seconds("--limit")?.unwrap_or(FETCHING) },
+            "build" => Self::Build {
+                limit: words.seconds("--limit")?.unwrap_or(FETCHING),
+                drv: words.text("a derivation")?.parse()?,
+            },
             "switch" => Self::Switch,
             "await" => Self::Await { limit: words.seconds("--limit")?, id: words.text("a rollout")? },
             "confirm" => Self::Confirm { limit: words.seconds("--limit")?, id: words.text("a rollout")? },
@@ -98,6 +109,9 @@ pub(super) fn on_node(node: &Node, order: SystemOrder) -> ExitCode {
         }
         SystemOrder::Substitute { limit } => {
             with_input(&Origin::Input, |question| ended(system::substitute(node, question, limit)))
+        }
+        SystemOrder::Build { drv, limit } => {
+            ended(system::build(node, &drv, limit).map(|built| Built { built }))
         }
         SystemOrder::Switch => with_input(&Origin::Input, |order| ended(system::switch(node, order))),
         SystemOrder::Await { id, limit } => ended(system::activated(node, &id, limit)),

@@ -70,6 +70,15 @@ pub(crate) fn receive(node: &Node, patience: Patience) -> Result<Vec<StorePath>,
     Ok(received)
 }
 
+/// Builds a system from a derivation that was received.
+pub(crate) fn build(node: &Node, drv: &StorePath, limit: Duration) -> Result<Vec<StorePath>, SystemError> {
+    let built = nix::Nix::of(node).build(drv, limit)?;
+    if let Some(system) = built.last() {
+        generation::hold(&Places::of(node), "received", Some(system.as_str()))?;
+    }
+    Ok(built)
+}
+
 /// Fetches what can be had of a closure from where the node's own Nix fetches.
 pub(crate) fn substitute(
     node: &Node,

@@ -86,6 +86,11 @@ impl<'a> Nix<'a> {
         Ok(())
     }
 
+    /// Builds what a derivation makes, and says what that is.
+    pub(super) fn build(&self, drv: &StorePath, limit: Duration) -> Result<Vec<StorePath>, SystemError> {
+        Ok(lines(&self.store()?.need(&["--realise", drv.as_str()], &[], limit)?.stdout))
+    }
+
     /// Everything that a path refers to.
     pub(super) fn closure(&self, path: &str) -> Result<Vec<StorePath>, SystemError> {
         let said = self.store()?.need(&["--query", "--requisites", path], &[], QUERY_LIMIT)?;

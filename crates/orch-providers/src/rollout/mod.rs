@@ -118,6 +118,9 @@ impl Rollout<'_> {
             if judge::is_on(&view, system) {
                 return Ok((view, Vec::new()));
             }
+            if let Some(recipe) = systems.recipe(system).await.map_err(|why| self.unbuilt(why))? {
+                return self.build_there(node, system, recipe).await;
+            }
             self.say("building");
             let built = systems.ready(system, &self.target.progress, self.settings.limits.build).await;
             built.map_err(|why| self.unbuilt(why))?;

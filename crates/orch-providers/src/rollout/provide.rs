@@ -4,9 +4,16 @@ use orch_model::StorePath;
 use orch_model::system::{SystemQuestion, SystemView};
 use orch_nix::Member;
 use orch_run::TransportError;
+use serde::Deserialize;
 
 use super::{Rollout, copy, judge, question, seconds};
 use crate::remote::{Bridge, Remote};
+
+/// What a node says that it built.
+#[derive(Deserialize)]
+struct Built {
+    built: Vec<StorePath>,
+}
 
 impl Rollout<'_> {
     /// Sees to it that the node has all of its system. Nothing that runs there is changed by it.
@@ -29,6 +36,28 @@ impl Rollout<'_> {
                 self.copy(node, &missing).await
             }
         }
+    }
+
+    /// Has the node build its system itself, from what it is sent for that. Nothing is to be copied to it afterwards.
+    pub(super) async fn build_there(
+        &self,
+        node: &dyn Bridge,
+        system: &StorePath,
+        (drv, parts): (StorePath, Vec<Member>),
+    ) -> Result<(SystemView, Vec<Member>), TransportError> {
+        let view = self.look(node, &question(&parts)).await?;
+        let missing = judge::missing(&view, &parts);
+        self.preflight(&view, system, &missing)?;
+        self.copy(node, &missing).await?;
+        self.say("building there");
+        let limit = self.settings.limits.build;
+        let args = ["system", "build", "--limit", &seconds(limit), drv.as_str()];
+        let Built { built } = self.asking(node).ask(&args, &[], limit + self.settings.limits.answer).await?;
+        if !built.contains(system) {
+            let why = format!("it built another system than `{system}`");
+            return Err(self.failed(why, built.iter().map(ToString::to_string).collect()));
+        }
+        Ok((self.look(node, &SystemQuestion { closure: vec![system.clone()] }).await?, Vec::new()))
     }
 
     async fn substitute(

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use orch_model::StorePath;
-use orch_nix::{Disks, DrvPath, Member, Store, StoreError};
+use orch_nix::{BuildOn, Disks, DrvPath, Member, Store, StoreError};
 use orch_run::Progress;
 use tokio::process::Command;
 use tokio::time::Instant;
@@ -30,6 +30,7 @@ pub struct Recipe {
 /// Systems that were evaluated, and the store that they are built in.
 pub struct Evaluations {
     store: Store,
+    build_on: BuildOn,
     known: Mutex<BTreeMap<StorePath, Recipe>>,
     /// What waits to be built.
     waiting: Mutex<BTreeMap<StorePath, DrvPath>>,
@@ -39,10 +40,15 @@ pub struct Evaluations {
 }
 
 impl Evaluations {
-    /// None yet, of this store.
-    pub fn new(store: Store) -> Self {
+    /// None yet, of this store, to be built there.
+    pub fn new(store: Store, build_on: BuildOn) -> Self {
+        let store = match &build_on {
+            BuildOn::Builder(builder) => store.with_builder(builder.clone()),
+            BuildOn::Here | BuildOn::Target => store,
+        };
         Self {
             store,
+            build_on,
             known: Mutex::default(),
             waiting: Mutex::default(),
             turn: tokio::sync::Mutex::default(),
@@ -111,6 +117,14 @@ impl Systems for Evaluations {
             return Err(NoSystem { why, evidence: Vec::new(), is_late: false });
         };
         self.build(&drv, system, progress, limit).await.map_err(|error| told(&error))
+    }
+
+    async fn recipe(&self, system: &StorePath) -> Result<Option<(StorePath, Vec<Member>)>, NoSystem> {
+        let Some(Recipe { drv, .. }) = self.known(system).filter(|_| self.build_on == BuildOn::Target) else {
+            return Ok(None);
+        };
+        let parts = self.store.recipe(&drv).await.map_err(|error| told(&error))?;
+        Ok(Some((drv.into(), parts)))
     }
 
     async fn closure(&self, system: &StorePath) -> Result<Vec<Member>, NoSystem> {

@@ -28,6 +28,10 @@ pub trait Systems: Send + Sync {
     /// Sees to it that the store has a system, and tells how it gets on.
     async fn ready(&self, system: &StorePath, progress: &Progress, limit: Duration) -> Result<(), NoSystem>;
 
+    /// What its node is to build a system from by itself, where it is to: the derivation, and all that it takes. Nothing where
+    /// systems are built before they are sent.
+    async fn recipe(&self, system: &StorePath) -> Result<Option<(StorePath, Vec<Member>)>, NoSystem>;
+
     /// Everything that a system needs, itself included, each after what it refers to.
     async fn closure(&self, system: &StorePath) -> Result<Vec<Member>, NoSystem>;
 
@@ -63,6 +67,10 @@ impl Systems for NoSystems {
     }
 
     async fn ready(&self, _: &StorePath, _: &Progress, _: Duration) -> Result<(), NoSystem> {
+        Err(none())
+    }
+
+    async fn recipe(&self, _: &StorePath) -> Result<Option<(StorePath, Vec<Member>)>, NoSystem> {
         Err(none())
     }
 

@@ -188,6 +188,10 @@ impl Systems for Store {
         Ok(())
     }
 
+    async fn recipe(&self, _: &StorePath) -> Result<Option<(StorePath, Vec<Member>)>, NoSystem> {
+        Ok(None)
+    }
+
     async fn closure(&self, system: &StorePath) -> Result<Vec<Member>, NoSystem> {
         Ok(vec![Member { path: system.clone(), bytes: 1_000_000 }])
     }
