@@ -64,7 +64,7 @@ pub(super) async fn ask(plan: &Plan, work: &Arc<Work>) -> Asked {
     let refused = judge(plan, &wanted, answers);
     if may_not_begin(plan, &refused) {
         leases.give_back(&wanted, work).await;
-        return Asked::Refused(refused.into_iter().map(|(node, denial)| (node, denial.words())).collect());
+        return Asked::Refused(in_the_way(refused));
     }
     for (node, denial) in refused {
         tenure.set(&node, Tenancy::Never(denial.words()));
@@ -77,6 +77,14 @@ pub(super) async fn ask(plan: &Plan, work: &Arc<Work>) -> Asked {
         let _ = work.journal().append(entry).await;
     }
     Asked::Granted(leases)
+}
+
+/// Whom to blame for a run that may not begin: those that others have, and where there are none, those that could not be asked.
+fn in_the_way(refused: BTreeMap<Identity, Denial>) -> BTreeMap<Identity, String> {
+    let is_taken = |denial: &Denial| matches!(denial, Denial::Taken(_));
+    let any_is_taken = refused.values().any(is_taken);
+    let blamed = refused.into_iter().filter(|(_, denial)| is_taken(denial) || !any_is_taken);
+    blamed.map(|(node, denial)| (node, denial.words())).collect()
 }
 
 /// What a run asks its nodes with.

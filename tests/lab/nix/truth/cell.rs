@@ -29,6 +29,8 @@ struct Node {
     scene: NixLab,
     /// What it ran before.
     before: Stand,
+    /// What its first process wrote down when it began.
+    start: Option<String>,
 }
 
 impl Cell {
@@ -106,7 +108,12 @@ impl Cell {
             return self.believe(said, &stand, is_after, &about);
         }
         node.history_claims_nothing();
-        node.lets_the_lease_end();
+        // A lease ends with the boot that it was given in.
+        match self.way {
+            Way::Reboots => node.has_started_anew(),
+            Way::PowersOff => {}
+            _ => node.lets_the_lease_end(),
+        }
     }
 
     fn believe(self, said: &Outcome, stand: &Stand, is_after: bool, about: &str) {
@@ -140,7 +147,8 @@ impl Node {
             before.runs == before.boots && before.runs.to_string_lossy().ends_with("-web-1"),
             "{before:?}"
         );
-        Self { scene, before }
+        let start = start(&scene);
+        Self { scene, before, start }
     }
 
     /// What it runs and boots, as its links say it.
@@ -174,13 +182,15 @@ impl Node {
         assert_eq!(claimed(&shown.stdout), [], "{}", shown.stdout);
     }
 
+    /// Waits until a machine that was told to start anew has done so: it may have gone back before that.
+    fn has_started_anew(&self) {
+        wait_until("the machine has started anew", || start(&self.scene) != self.start);
+    }
+
     /// Whoever comes after a driver that was killed is told of it, until its lease ends. Here that need not be waited for.
     fn lets_the_lease_end(&self) {
         let lease = self.scene.lab.root("lab-web").join("run/orch-rollout/lease.json");
-        // A lease ends with the boot that it was given in.
-        if lease.exists()
-            && News::of(&self.scene.lab.root("lab-web")).is_some_and(|news| !news.was_rebooted())
-        {
+        if lease.exists() {
             let refused = self.scene.orch(CONFIG).ends_with(1).every_node_is("failed");
             refused.says(" has had it since ");
             fs::remove_file(lease).unwrap();
@@ -195,6 +205,11 @@ impl Node {
         let stand = self.stand();
         assert!(stand.runs == stand.boots && stand.runs.to_string_lossy().ends_with("-web-3"), "{stand:?}");
     }
+}
+
+/// What the first process of the machine wrote down when it began.
+fn start(scene: &NixLab) -> Option<String> {
+    scene.read("web", "run/orch/start")
 }
 
 /// The good system.

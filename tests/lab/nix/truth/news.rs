@@ -23,11 +23,6 @@ impl News {
         })
     }
 
-    /// Whether it ended because the node was started anew.
-    pub(super) fn was_rebooted(&self) -> bool {
-        self.evidence.contains("rebooted")
-    }
-
     pub(super) fn is_end(&self) -> bool {
         ["permanent", "rolled-back", "needs-reboot", "stuck"].contains(&self.phase.as_str())
     }
