@@ -38,7 +38,7 @@ fn a_watcher_that_is_killed_is_started_again_by_systemd_and_leaves_no_unit_behin
     // Whoever asks while it is about to be started again has systemd start another, and not one of his own.
     machine.shell(&format!("kill -9 {}", wait_for("the unit", || watcher(&machine))));
     machine.look();
-    let all = machine.shell("pgrep -af 'system [w]atch'");
+    let all = machine.shell("pgrep -af 'system [w]atch' || true");
     assert!(all.lines().all(|line| line.contains("--alone")), "{all}");
     let answer = machine.confirm("r1");
     assert_eq!(answer.record.phase, RolloutPhase::Permanent, "{answer:?}");
@@ -47,7 +47,7 @@ fn a_watcher_that_is_killed_is_started_again_by_systemd_and_leaves_no_unit_behin
     let slow = machine.add(&StandIn { before: "sleep 1000", ..StandIn::good("slow") });
     machine.order(&order("r2", &slow));
     wait_for("the activation", || (!machine.shell("pgrep -x sleep || true").is_empty()).then_some(()));
-    machine.shell(&format!("kill -9 {}", watcher(&machine).unwrap()));
+    machine.shell(&format!("kill -9 {}", wait_for("the unit", || watcher(&machine))));
     let record = machine.wait_for_end();
     assert_eq!(record.phase, RolloutPhase::RolledBack, "{record:?}");
     assert_eq!(machine.shell("pgrep -x sleep || true"), "");

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use async_trait::async_trait;
 use expect_test::expect;
 use orch_model::{Config, Fleet, HealthReport, Inspection, NodeKeys, ResourceReport, StorePath};
-use orch_plan::{Goal, Plan, Staging, Strategy, Verb, plan};
+use orch_plan::{Goal, Machine, Plan, Staging, Strategy, Verb, plan};
 use orch_run::memory::{Fault, FaultKind, Faulty, MemoryProvider};
 use orch_run::{
     Configured, Door, Doors, Ended, Entry, ExitCode, NodeStatus, Permit, Place, Report, Target, Transport,
@@ -59,9 +59,16 @@ pub(crate) async fn settled(fleet: &Fleet) -> Arc<MemoryProvider> {
     world
 }
 
+/// The machines in the order of their nodes, in whatever order they were made.
+pub(crate) fn in_order(world: &MemoryProvider) -> Vec<Machine> {
+    let mut machines = world.world().machines;
+    machines.sort_by_key(|machine| machine.marks.as_ref().map(|marks| marks.node.clone()));
+    machines
+}
+
 /// What each node runs, in order: `aab`.
 pub(crate) fn running(world: &MemoryProvider) -> String {
-    let machines = world.world().machines;
+    let machines = in_order(world);
     let systems = machines.iter().map(|machine| {
         let system = world.system_of(machine.marks.as_ref().expect("it is ours").uuid);
         system.and_then(|system| system.chars().nth("/nix/store/".len())).unwrap_or('?')

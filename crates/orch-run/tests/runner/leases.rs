@@ -13,11 +13,11 @@ use orch_run::{
     TransportError,
 };
 
-use crate::batches::{Ward, at, nixos, nodes, planned, running, settled, system};
+use crate::batches::{Ward, at, in_order, nixos, nodes, planned, running, settled, system};
 use crate::common::{Around, Driver, Effect, Gate, host, statuses, why};
 
 fn uuid_of(world: &MemoryProvider, place: usize) -> uuid::Uuid {
-    world.world().machines[place].marks.as_ref().expect("it is ours").uuid
+    in_order(world)[place].marks.as_ref().expect("it is ours").uuid
 }
 
 fn driver_of(world: &Arc<MemoryProvider>) -> Driver {
@@ -26,7 +26,7 @@ fn driver_of(world: &Arc<MemoryProvider>) -> Driver {
 
 /// Somebody else takes a node.
 async fn taken_by_another(world: &Arc<MemoryProvider>, place: usize) {
-    let machine = world.world().machines[place].clone();
+    let machine = in_order(world)[place].clone();
     let marks = machine.marks.expect("it is ours");
     let other = driver_of(world);
     let hosts = [host("father")].into();
