@@ -117,3 +117,40 @@ fn a_node_may_build_its_system_itself_and_the_driver_has_none_of_it() {
     let second = scene.runs("web").unwrap();
     assert!(scene.has(&second) && second != first, "built here, it is here");
 }
+
+#[test]
+fn what_a_rollout_would_change_is_told_before_it_happens_and_nothing_is_changed_by_telling() {
+    if skips() {
+        return;
+    }
+    let scene =
+        NixLab::with_nodes("", &["web"], "version = \"1\"; kernel = \"one\"; units.\"a.service\" = \"one\";");
+    scene.orch("create -M lab -H father --json").ends_with(0);
+    let first = scene.runs("web").unwrap();
+    scene.orch("diff -M lab -H father").ends_with(0).says("runs what it should");
+    scene.module("version = \"2\"; kernel = \"two\"; units.\"a.service\" = \"two\";");
+    let told = scene.orch("diff -M lab -H father --json").ends_with(0).json();
+    let node = &told["nodes"][0];
+    assert_eq!((node["kind"].as_str(), node["running"].as_str()), (Some("system"), first.to_str()), "{told}");
+    assert!(node["wanted"].as_str().unwrap().ends_with("nixos-system-web-2"), "{told}");
+    let changes = node["changes"].to_string();
+    assert!(changes.contains("a.service") && changes.contains("kernel"), "{changes}");
+    assert_eq!(scene.runs("web"), Some(first));
+}
+
+#[test]
+fn a_health_check_that_a_module_asks_for_is_one_that_must_hold() {
+    if skips() {
+        return;
+    }
+    let scene = NixLab::with_nodes("", &["web"], FIRST);
+    scene.orch("create -M lab -H father --json").ends_with(0);
+    let first = scene.runs("web").unwrap();
+    let ill = format!(
+        "{{ ... }}: {{ standIn = {{ {SECOND} }}; orch.health = [ {{ command = [ \"false\" ]; }} ]; }}\n"
+    );
+    scene.lab.write("modules/web/default.nix", &ill);
+    let failed = scene.orch("config -M lab -H father --json").ends_with(1).every_node_is("failed");
+    failed.says(&format!("read back: runs and boots {}", first.display()));
+    assert_eq!((scene.runs("web"), scene.boots("web")), (Some(first.clone()), Some(first)));
+}
