@@ -48,7 +48,7 @@ impl Permit {
         &self.tenure
     }
 
-    /// The same, with leave to reboot nodes where what they get can only be booted.
+    /// The same, with leave to reboot nodes where what they get needs it.
     pub fn with_reboots(mut self) -> Self {
         self.reboots = true;
         self

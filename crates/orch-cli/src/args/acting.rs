@@ -52,7 +52,7 @@ pub(crate) struct StagingArgs {
     /// Where more fail than may, take those back to the system before that were moved to a new one.
     #[arg(long)]
     rollback_succeeded: bool,
-    /// Reboot nodes where their new system can only be booted.
+    /// Reboot nodes where their new system has another kernel, initrd, modules or systemd, or can only be booted.
     #[arg(long)]
     pub(crate) reboot: bool,
 }
